@@ -1,0 +1,59 @@
+"""lengthwise: how long must the training sequences be, so that a transformer keeps working on longer ones?
+
+The public names, each loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lengthwise._version import __version__
+
+if TYPE_CHECKING:
+    from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train
+    from lengthwise.limit import Finite, Infinite
+    from lengthwise.models import LimitModel
+    from lengthwise.tasks import CountTask, SimpleTask, Task, Theory, task
+    from lengthwise.training import Evaluation, Plateau, Training, plateau
+
+_HOMES = {
+    "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train"),
+    "limit": ("Finite", "Infinite"),
+    "models": ("LimitModel",),
+    "tasks": ("CountTask", "SimpleTask", "Task", "Theory", "task"),
+    "training": ("Evaluation", "Plateau", "Training", "plateau"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Advice",
+    "CountTask",
+    "Evaluation",
+    "Finite",
+    "Infinite",
+    "LimitModel",
+    "Plateau",
+    "Run",
+    "SimpleTask",
+    "Store",
+    "Task",
+    "Theory",
+    "Training",
+    "__version__",
+    "advise",
+    "plateau",
+    "plateaus",
+    "task",
+    "train",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""How long is long enough: theorems, certificates, exact divergence."""

@@ -1,0 +1,125 @@
+"""The command line: ``lengthwise COMMAND``, one file a command.
+
+A command is a module with a frozen dataclass ``Command``, whose fields are its flags, and a function
+``run`` that takes one. Only the module of the command that was typed is loaded.
+"""
+
+import contextlib
+import difflib
+import importlib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from types import ModuleType
+from typing import Any, NoReturn
+
+from lengthwise._version import __version__
+
+COMMANDS = {
+    "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
+    "tasks": "list the tasks, their knobs, and what theory says of each",
+}
+
+MISTAKE = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, or 2 after one line on stderr for a mistake of the user."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if given in (["--version"], ["-V"]):
+            print(f"lengthwise {__version__}")
+        elif not given or given[0] in ("--help", "-h"):
+            print(_help())
+        else:
+            module = _module(given[0])
+            module.run(_parse(module, given[0], given[1:]))
+    except (ValueError, OSError) as error:
+        if os.environ.get("LENGTHWISE_TRACEBACK"):
+            raise
+        print(f"lengthwise: {_one_line(str(error))}", file=sys.stderr)
+        return MISTAKE
+    except KeyboardInterrupt:
+        print(
+            "lengthwise: stopped; the same command goes on from the runs that are finished", file=sys.stderr
+        )
+        return INTERRUPTED
+    return 0
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    sys.exit(main())
+
+
+def _help() -> str:
+    lines = [f"  {name:<10}{about}" for name, about in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: lengthwise COMMAND [--help] [flags]",
+            "",
+            "How long must the training sequences be, so that a transformer keeps working on longer ones?",
+            "",
+            *lines,
+            "",
+            "lengthwise COMMAND --help tells the flags of a command; lengthwise --version, the version.",
+        ]
+    )
+
+
+def _module(name: str) -> ModuleType:
+    if name not in COMMANDS:
+        kind = "flag" if name.startswith("-") else "command"
+        raise ValueError(f"there is no {kind} {name!r}{_nearest(name, list(COMMANDS))}")
+    return importlib.import_module(f"lengthwise.cli.{name}")
+
+
+def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
+    """The command's dataclass, filled from its flags by tyro, whose boxed errors become one line."""
+    import tyro
+
+    boxed = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(boxed):
+            command, unknown = tyro.cli(
+                module.Command,
+                prog=f"lengthwise {name}",
+                description=module.__doc__,
+                args=arguments,
+                return_unknown_args=True,
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ValueError(f"{_unboxed(boxed.getvalue())} (lengthwise {name} --help tells the flags)") from None
+    if unknown:
+        flags = [f"--{field.name.replace('_', '-')}" for field in fields(module.Command)]
+        raise ValueError(f"lengthwise {name} has no flag {unknown[0]!r}{_nearest(unknown[0], flags)}")
+    return command
+
+
+def _nearest(word: str, choices: list[str]) -> str:
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(choices)}"
+
+
+def _unboxed(text: str) -> str:
+    """The first paragraph inside a box drawn in a terminal, without its heading."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    rows = [row.strip("│| ") for row in text.splitlines() if row.strip()]
+    inside = [row for row in rows if not row.startswith(("╭", "╰"))]
+    paragraph = []
+    for row in inside:
+        if set(row) <= {"─", "-"}:
+            break
+        paragraph.append(row)
+    return " ".join(paragraph) or _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

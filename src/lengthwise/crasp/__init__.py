@@ -1,0 +1,1 @@
+"""The language C-RASP: syntax, evaluation, compilation, decisions."""

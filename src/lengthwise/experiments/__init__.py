@@ -1,0 +1,9 @@
+"""Many runs: their specifications, the store, the engine, and advice from them."""
+
+from lengthwise.experiments.advice import Advice, advise
+from lengthwise.experiments.engine import train
+from lengthwise.experiments.results import plateaus
+from lengthwise.experiments.run import Run
+from lengthwise.experiments.store import Store
+
+__all__ = ["Advice", "Run", "Store", "advise", "plateaus", "train"]

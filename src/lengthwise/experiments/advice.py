@@ -1,0 +1,300 @@
+"""How long must the training sequences be? A pilot, a prediction, and its confirmation.
+
+1. *Pilot*: short training lengths, until the plateau of the test loss has clearly begun to fall.
+2. *Prediction*: from the pilot alone, where the plateau will pass the tolerance.
+3. *Confirmation*: training around the prediction, on a grid no coarser than a factor 1.2, until the
+   shortest length within the tolerance is found; and whether the prediction came true.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from lengthwise.experiments.decay import FEWEST, Prediction, falling_lengths, predict
+from lengthwise.experiments.engine import train
+from lengthwise.experiments.results import Curve, curves
+from lengthwise.experiments.run import Run
+from lengthwise.experiments.store import Store
+from lengthwise.models import LimitModel
+from lengthwise.tasks import Task
+from lengthwise.training import Evaluation, Progress, Training
+
+GRID = 1.2
+"""Neighbouring training lengths differ by at most this factor (or by one)."""
+
+SHORTEST = 4
+"""The shortest training length of a pilot."""
+
+PILOT_LONGEST = 256
+"""The longest training length of a pilot, unless the caller says otherwise."""
+
+FAR = 1000
+"""Test lengths reach at least this many times as far as the pilot's training lengths."""
+
+Stage = Callable[[str, int], Progress]
+"""Called when a stage begins, with its name and its number of model-steps; returns what counts them."""
+
+
+@dataclass(frozen=True)
+class AtLength:
+    """All that was measured at one training length, and in which stage."""
+
+    training_length: int
+    stage: str
+    curves: tuple[Curve, ...]
+
+    @property
+    def plateaus(self) -> list[float]:
+        """One plateau a seed; infinite where a curve is still rising or diverged."""
+        return [curve.settled for curve in self.curves]
+
+    @property
+    def plateau(self) -> float:
+        """The median over seeds."""
+        return median(self.plateaus)
+
+    @property
+    def worst(self) -> float:
+        """The largest loss at any test length, as the median over seeds."""
+        return median(curve.worst for curve in self.curves)
+
+    @property
+    def level(self) -> int:
+        """How many seeds' curves have levelled off."""
+        return sum(curve.plateau.trend == "level" for curve in self.curves)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer, with everything it rests on.
+
+    - ``prediction``: made from the pilot alone;
+    - ``confirmed_length``: the shortest training length measured around the answer whose plateau (median
+      over seeds) is within the tolerance; None if none was found or no prediction could be made;
+    - ``confirmed``: whether it lies in the predicted interval, widened by one step of the grid;
+    - ``lengths``: what was measured at each training length, in increasing order;
+    - ``results``: all rows of all runs.
+    """
+
+    task: Task
+    tolerance: float
+    prediction: Prediction
+    confirmed_length: int | None
+    lengths: tuple[AtLength, ...]
+    results: pd.DataFrame
+    longest_test: int
+
+    @property
+    def predicted_length(self) -> int | None:
+        """The training length expected to suffice."""
+        return self.prediction.length
+
+    @property
+    def interval(self) -> tuple[int, int] | None:
+        """The lengths between which the answer is expected."""
+        return self.prediction.interval
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the prediction came true."""
+        if self.confirmed_length is None or self.interval is None:
+            return False
+        low, high = self.interval
+        return low / GRID <= self.confirmed_length <= high * GRID
+
+    @property
+    def answer(self) -> AtLength | None:
+        """What was measured at the confirmed length."""
+        return next((at for at in self.lengths if at.training_length == self.confirmed_length), None)
+
+    @property
+    def exceptions(self) -> tuple[int, ...]:
+        """Measured lengths longer than the confirmed one that are not within the tolerance."""
+        return tuple(
+            at.training_length
+            for at in self.lengths
+            if self.answer and at.training_length > self.answer.training_length and not self.within(at)
+        )
+
+    def within(self, at: AtLength) -> bool:
+        """Whether the plateau at a training length is within the tolerance."""
+        return at.plateau <= self.tolerance
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the keys that scripts rely on."""
+        decay = self.prediction.decay
+        return {
+            "task": {"name": self.task.name, **self.task.knobs},
+            "tolerance": self.tolerance,
+            "predicted_length": self.predicted_length,
+            "interval": list(self.interval) if self.interval else None,
+            "confirmed_length": self.confirmed_length,
+            "confirmed": self.confirmed,
+            "reason": self.prediction.reason,
+            "exceptions": list(self.exceptions),
+            "worst_loss": _finite(self.answer.worst) if self.answer else None,
+            "longest_test": self.longest_test,
+            "decay": asdict(decay) if decay else None,
+            "lengths": [
+                {
+                    "training_length": at.training_length,
+                    "stage": at.stage,
+                    "plateau": _finite(at.plateau),
+                    "plateaus": [_finite(curve.plateau.value) for curve in at.curves],
+                    "trends": [curve.plateau.trend for curve in at.curves],
+                    "within": self.within(at),
+                }
+                for at in self.lengths
+            ],
+        }
+
+
+def _finite(number: float) -> float | None:
+    """JSON has no infinity."""
+    return number if math.isfinite(number) else None
+
+
+def advise(
+    task: Task,
+    model: LimitModel | None = None,
+    tolerance: float = 0.01,
+    *,
+    seeds: int = 5,
+    seed: int = 0,
+    training: Training | None = None,
+    evaluation: Evaluation | None = None,
+    pilot_longest: int | None = None,
+    output: Path | str | None = None,
+    device: str | None = None,
+    stage: Stage | None = None,
+) -> Advice:
+    """How long the training sequences must be for the loss to stay within ``tolerance``.
+
+    - ``training``: steps, batch and learning rate of every run (its length and seed are not used);
+    - ``seeds``: runs at each training length, with seeds ``seed``, ``seed + 1``, ...;
+    - ``pilot_longest``: the longest training length that the pilot may try (256 unless given);
+    - ``output``: a folder that keeps every run, so that a killed call goes on where it was.
+    """
+    if not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
+        raise ValueError(f"tolerance must be positive and finite, got {tolerance!r}")
+    if seeds < 1:
+        raise ValueError(f"seeds must be at least 1, got {seeds}")
+    evaluation = evaluation or Evaluation()
+    template = training or Training(length=1)
+    room = evaluation.lengths[-1] // FAR
+    pilot_longest = min(PILOT_LONGEST, room) if pilot_longest is None else pilot_longest
+    if not SHORTEST + FEWEST <= pilot_longest <= room:
+        raise ValueError(
+            f"the pilot's longest training length must be at least {SHORTEST + FEWEST} and at most a "
+            f"{FAR}th of the longest test length {evaluation.lengths[-1]}, for a plateau to show; "
+            f"got {pilot_longest}"
+        )
+    if output is not None:
+        Store(output).check()
+    lab = _Lab(
+        task, model or LimitModel(), template, evaluation, range(seed, seed + seeds), output, device, stage
+    )
+
+    prediction = _pilot(lab, tolerance, pilot_longest)
+    confirmed = _confirm(lab, tolerance, prediction.length) if prediction.length else None
+    return Advice(
+        task,
+        float(tolerance),
+        prediction,
+        confirmed,
+        tuple(lab.measured[length] for length in lab.lengths),
+        lab.results,
+        evaluation.lengths[-1],
+    )
+
+
+def grid_between(low: int, high: int) -> list[int]:
+    """Whole numbers from low to high whose neighbours differ by at most a factor ``GRID`` or by one."""
+    lengths = [low]
+    while lengths[-1] < high:
+        lengths.append(min(high, max(lengths[-1] + 1, math.floor(lengths[-1] * GRID))))
+    return lengths
+
+
+@dataclass
+class _Lab:
+    """Trains at the lengths asked for, all seeds of each, and remembers what was measured."""
+
+    task: Task
+    model: LimitModel
+    template: Training
+    evaluation: Evaluation
+    seeds: Sequence[int]
+    output: Path | str | None
+    device: str | None
+    stage: Stage | None
+
+    def __post_init__(self) -> None:
+        self.measured: dict[int, AtLength] = {}
+        self.results = pd.DataFrame()
+
+    def measure(self, lengths: Sequence[int], stage: str) -> None:
+        new = [length for length in lengths if length not in self.measured]
+        if not new:
+            return
+        runs = [
+            Run(self.task, self.model, replace(self.template, length=length, seed=seed), self.evaluation)
+            for length in new
+            for seed in self.seeds
+        ]
+        title = f"{stage}: {', '.join(map(str, new))}"
+        progress = self.stage(title, len(runs) * self.template.steps) if self.stage else None
+        table = train(runs, output=self.output, device=self.device, progress=progress)
+        self.results = pd.concat([self.results, table.assign(stage=stage)], ignore_index=True)
+        found = curves(table)
+        for length in new:
+            at_length = tuple(curve for curve in found if curve.training_length == length)
+            self.measured[length] = AtLength(length, stage, at_length)
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted(self.measured)
+
+    @property
+    def baseline(self) -> float:
+        return median(curve.baseline for at in self.measured.values() for curve in at.curves)
+
+
+def _pilot(lab: _Lab, tolerance: float, longest: int) -> Prediction:
+    """Train at short lengths, two more at a time, until enough of them are falling."""
+    grid = grid_between(SHORTEST, longest)
+    begin, end = 0, min(5, len(grid))
+    while True:
+        lab.measure(grid[begin:end], "pilot")
+        medians = [lab.measured[length].plateau for length in lab.lengths]
+        if end == len(grid) or len(falling_lengths(lab.lengths, medians, lab.baseline)) >= FEWEST:
+            return predict(
+                lab.lengths,
+                [lab.measured[length].plateaus for length in lab.lengths],
+                baseline=lab.baseline,
+                tolerance=tolerance,
+                seed=lab.seeds[0],
+            )
+        begin, end = end, min(end + 2, len(grid))
+
+
+def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:
+    """Train around the prediction until the grid holds a length within the tolerance and, just below it,
+    one that is not; give up four times above the prediction.
+    """
+    low, high = max(1, math.floor(predicted / GRID)), math.ceil(predicted * GRID)
+    while True:
+        grid = grid_between(low, high)
+        lab.measure(grid, "confirmation")
+        within = [length for length in grid if lab.measured[length].plateau <= tolerance]
+        if not within and high < 4 * predicted:
+            high = math.ceil(high * GRID)
+        elif within and within[0] == low > 1:
+            low = max(1, math.floor(low / GRID))
+        else:
+            return within[0] if within else None

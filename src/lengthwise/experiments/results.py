@@ -1,0 +1,121 @@
+"""What a run leaves: rows of one long table, and the weights.
+
+A row is (run, step, test_length, metric, value). Metrics:
+
+- ``loss``: mean loss at a test length, after the last step; ``loss_error``: its standard error;
+- ``baseline``: the loss of the best constant answer there;
+- ``training_loss``: mean training loss since the last such row, at the training length.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+from torch import Tensor
+
+from lengthwise.experiments.run import Run
+from lengthwise.training import Plateau, plateau
+
+COLUMNS = {"run": "str", "step": "int64", "test_length": "int64", "metric": "str", "value": "float64"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run."""
+
+    run: Run
+    metrics: pd.DataFrame
+    weights: Mapping[str, Tensor]
+
+
+def metrics_frame(run: Run, rows: Iterable[tuple[int, int, str, float]]) -> pd.DataFrame:
+    """The rows (step, test length, metric, value) of one run as a table."""
+    records = [(run.id, *row) for row in rows]
+    return pd.DataFrame(records, columns=pd.Index(COLUMNS)).astype(COLUMNS)
+
+
+def table(runs: Sequence[Run], metrics: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """All rows of some runs, with what was asked beside what was measured: one column for each entry of
+    the specification, as ``training.length`` or ``task.omega``.
+    """
+    described = []
+    for run, rows in zip(runs, metrics, strict=True):
+        specification = {
+            f"{part}.{name}": value
+            for part, entries in run.specification().items()
+            for name, value in entries.items()
+            if not isinstance(value, list | dict)
+        }
+        described.append(rows.assign(**specification))
+    return pd.concat(described, ignore_index=True) if described else pd.DataFrame(columns=pd.Index(COLUMNS))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Loss against test length, of one run."""
+
+    run: str
+    training_length: int
+    seed: int
+    test_lengths: tuple[int, ...]
+    losses: tuple[float, ...]
+    errors: tuple[float, ...]
+    baseline: float
+
+    @cached_property
+    def plateau(self) -> Plateau:
+        """Where the curve ends."""
+        return plateau(self.test_lengths, self.losses, self.errors)
+
+    @property
+    def settled(self) -> float:
+        """The plateau's value; infinite if the curve is still rising or diverged, for that is no plateau."""
+        return self.plateau.value if self.plateau.trend in ("level", "falling") else math.inf
+
+    @property
+    def worst(self) -> float:
+        """The largest loss at any test length."""
+        return math.inf if self.plateau.trend == "diverged" else max(self.losses)
+
+
+def curves(results: pd.DataFrame) -> list[Curve]:
+    """The curve of every run in a table of results, in the order of the table."""
+    found = []
+    for _, rows in results.groupby("run", sort=False):
+        measured = {
+            metric: rows[rows["metric"] == metric].sort_values("test_length")
+            for metric in ("loss", "loss_error", "baseline")
+        }
+        found.append(
+            Curve(
+                run=str(rows["run"].iloc[0]),
+                training_length=int(rows["training.length"].iloc[0]),
+                seed=int(rows["training.seed"].iloc[0]),
+                test_lengths=tuple(measured["loss"]["test_length"].tolist()),
+                losses=tuple(measured["loss"]["value"].tolist()),
+                errors=tuple(measured["loss_error"]["value"].tolist()),
+                baseline=float(measured["baseline"]["value"].iloc[-1]),
+            )
+        )
+    return found
+
+
+def plateaus(results: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: training length, seed, plateau with its interval and trend, and worst test loss."""
+    return pd.DataFrame(
+        {
+            "run": curve.run,
+            "training_length": curve.training_length,
+            "seed": curve.seed,
+            "plateau": curve.plateau.value,
+            "low": curve.plateau.interval[0],
+            "high": curve.plateau.interval[1],
+            "trend": curve.plateau.trend,
+            "start": curve.plateau.start,
+            "worst_loss": curve.worst,
+            "baseline": curve.baseline,
+        }
+        for curve in curves(results)
+    )

@@ -1,0 +1,78 @@
+"""The parameters of M models of one shape, stacked along a leading axis in one flat buffer.
+
+One buffer holds all values and one all gradients, so that an optimiser step is a few operations however
+many parameters there are, and no operation mixes two models.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from lengthwise.models.mup import Role
+
+
+class Stack:
+    """``parameters[name]`` has shape (M, *role.shape) and is a view into ``values``, its gradient into
+    ``gradients``; ``spread`` lays a number for each model and a role's rate along the same buffer.
+    """
+
+    def __init__(
+        self,
+        roles: Mapping[str, Role],
+        generators: Sequence[torch.Generator],
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.roles = dict(roles)
+        self.size = len(generators)
+        total = self.size * sum(_numel(role) for role in roles.values())
+        self.values = torch.zeros(total, dtype=dtype, device=device)
+        self.gradients = torch.zeros_like(self.values)
+        self.parameters: dict[str, Tensor] = {}
+        for name, block in self._blocks(self.values):
+            role = self.roles[name]
+            for model, generator in enumerate(generators):
+                start = torch.randn(role.shape, generator=generator, dtype=torch.float64)
+                block[model] = role.deviation * start
+            self.parameters[name] = block.detach().requires_grad_()
+        for name, block in self._blocks(self.gradients):
+            self.parameters[name].grad = block
+
+    def _blocks(self, buffer: Tensor):
+        start = 0
+        for name, role in self.roles.items():
+            end = start + self.size * _numel(role)
+            yield name, buffer[start:end].view(self.size, *role.shape)
+            start = end
+
+    def spread(self, rates: Sequence[float]) -> Tensor:
+        """A buffer like ``values`` that holds rates[model] * role.rate at each parameter."""
+        buffer = torch.empty_like(self.values)
+        rates_M = torch.tensor(rates, dtype=torch.float64)
+        for name, block in self._blocks(buffer):
+            role = self.roles[name]
+            block.copy_((rates_M * role.rate).view(-1, *(1,) * len(role.shape)).expand_as(block))
+        return buffer
+
+    def weights(self, model: int) -> dict[str, Tensor]:
+        """A copy of one model's parameters, on the CPU."""
+        return {name: stacked[model].detach().cpu().clone() for name, stacked in self.parameters.items()}
+
+    def load(self, model: int, weights: Mapping[str, Tensor]) -> None:
+        """Put one model's parameters in its place; names and shapes must be the stack's."""
+        if set(weights) != set(self.parameters):
+            raise ValueError(f"weights named {sorted(weights)}, expected {sorted(self.parameters)}")
+        for name, stacked in self.parameters.items():
+            if weights[name].shape != stacked.shape[1:]:
+                raise ValueError(
+                    f"{name}: shape {tuple(weights[name].shape)}, expected {tuple(stacked.shape[1:])}"
+                )
+        with torch.no_grad():
+            for name, stacked in self.parameters.items():
+                stacked[model].copy_(weights[name])
+
+
+def _numel(role: Role) -> int:
+    return torch.Size(role.shape).numel()

@@ -1,0 +1,101 @@
+"""Answers in words and tables, for a terminal."""
+
+from collections.abc import Iterable
+
+from rich.table import Table
+
+from lengthwise.experiments import Advice
+from lengthwise.tasks import Task
+
+
+def advice_sentence(advice: Advice) -> str:
+    """The answer in one or two sentences, saying no more than was measured."""
+    name = f"For {subject(advice.task)}"
+    if advice.predicted_length is None:
+        return f"{name}, no training length is advised: {advice.prediction.reason}."
+    low, high = advice.interval or (advice.predicted_length,) * 2
+    predicted = f"the pilot predicted {advice.predicted_length}, between {low} and {high}"
+    if advice.answer is None:
+        tried = advice.lengths[-1].training_length
+        return (
+            f"{name}, no training length up to {tried} brought the plateau of the loss under "
+            f"{advice.tolerance:g}, although {predicted}."
+        )
+    longest = power_of_ten(advice.longest_test)
+    if advice.answer.worst <= advice.tolerance:
+        kept = f"keep the loss under {advice.tolerance:g} at every length measured up to {longest}"
+    else:
+        kept = (
+            f"bring the plateau of the loss under {advice.tolerance:g}, measured up to length {longest}, but "
+            f"the loss passes it at some test length (up to {advice.answer.worst:.2g})"
+        )
+    outcome = "and that came true" if advice.confirmed else "and that did not come true"
+    sentence = (
+        f"{name}, training sequences of length {advice.confirmed_length} ({low} to {high}) {kept}; "
+        f"the pilot predicted {advice.predicted_length} in this interval, {outcome}."
+    )
+    if advice.exceptions:
+        several = ", ".join(map(str, advice.exceptions))
+        sentence += f" Not every longer length measured did as well: {several} did not."
+    return sentence
+
+
+def advice_table(advice: Advice) -> Table:
+    """One row a training length."""
+    table = Table(title=f"{subject(advice.task)}: plateau of the test loss", title_justify="left")
+    table.add_column("trained at", justify="right")
+    table.add_column("stage")
+    table.add_column("plateau", justify="right")
+    table.add_column("lowest, highest seed", justify="right")
+    table.add_column("level", justify="right")
+    table.add_column(f"within {advice.tolerance:g}")
+    for at in advice.lengths:
+        answer = at.training_length == advice.confirmed_length
+        seeds = [curve.plateau.value for curve in at.curves]
+        table.add_row(
+            str(at.training_length),
+            at.stage,
+            f"{at.plateau:.2g}",
+            f"{min(seeds):.2g}, {max(seeds):.2g}",
+            f"{at.level}/{len(seeds)}",
+            "shortest" if answer else ("yes" if advice.within(at) else "no"),
+            style="bold" if answer else None,
+        )
+    table.caption = "plateau: median over seeds; level: seeds whose curve has levelled off"
+    table.caption_justify = "left"
+    return table
+
+
+def tasks_table(tasks: Iterable[Task]) -> Table:
+    """The tasks, with their knobs and what theory says of each."""
+    table = Table(show_lines=True)
+    for heading in ("task", "knobs (default)", "period", "locality", "C-RASP"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("what theory says", ratio=1)
+    for task in tasks:
+        theory = task.theory
+        knobs = "\n".join(f"--{name} ({knob(value)})" for name, value in task.knobs.items())
+        answer = {True: "yes", False: "no", None: "-"}[theory.in_crasp]
+        table.add_row(task.name, knobs, str(theory.period), str(theory.locality), answer, theory.statement)
+    return table
+
+
+def subject(task: Task) -> str:
+    """The task and its knobs, as the subject of a sentence; knobs at their default are left out, but for
+    the first.
+    """
+    first, *others = task.knobs.items()
+    default = type(task)().knobs
+    told = [first, *((name, value) for name, value in others if value != default[name])]
+    return f"{task.title} with " + " and ".join(f"{name} = {knob(value)}" for name, value in told)
+
+
+def knob(value: object) -> str:
+    """A knob's value as a person would write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def power_of_ten(number: int) -> str:
+    """10^9 rather than 1000000000, where it is one."""
+    exponent = len(str(number)) - 1
+    return f"10^{exponent}" if number == 10**exponent and exponent > 3 else str(number)

@@ -1,0 +1,131 @@
+"""The statistics of a string that everything rests on: counts, prefix counts, suffixes.
+
+Positions are counted from 1, as in the papers, and position i has residue ``i % period``. A *type* is a
+pair (token, residue). One layer of a limit transformer sees a string only through its ``Summary``: the
+counts of types far from the end, the suffix near it, and the length.
+
+All functions take any number of leading batch axes and work on any device.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int, Real
+from torch import Tensor
+
+BEFORE_START = -1
+"""Stands in a suffix for positions before the first one, where the string is shorter than the window."""
+
+LONGEST = 2**53
+"""Counts travel as float64 where they are sampled: every integer up to here is exact."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one layer with this period and locality can see of a string x of length T.
+
+    - ``counts[..., s, r]``: number of positions j <= T - locality - 1 with token s and residue r (the far
+      part; integers, possibly held as float64);
+    - ``suffix[..., t]``: the token at distance t = 0..locality from the end, ``BEFORE_START`` if T <= t;
+    - ``length``: T, broadcastable to the batch axes.
+    """
+
+    counts: Real[Tensor, "*batch vocabulary period"]
+    suffix: Int[Tensor, "*batch window"]
+    length: Int[Tensor, "*#batch"]
+
+    @property
+    def locality(self) -> int:
+        """The largest distance from the end that the suffix holds."""
+        return self.suffix.shape[-1] - 1
+
+    @property
+    def period(self) -> int:
+        """The number of residues."""
+        return self.counts.shape[-1]
+
+    def token_counts(self) -> Real[Tensor, "*batch vocabulary"]:
+        """How often each token occurs in the whole string, near part included."""
+        vocabulary = self.counts.shape[-2]
+        tokens = torch.arange(vocabulary, device=self.suffix.device)
+        near = (self.suffix.unsqueeze(-1) == tokens).sum(-2)
+        return self.counts.sum(-1) + near.to(self.counts.dtype)
+
+    def to(self, device: torch.device | str) -> "Summary":
+        """The same summary on another device."""
+        return Summary(self.counts.to(device), self.suffix.to(device), self.length.to(device))
+
+
+def check_length(length: int, name: str = "length") -> int:
+    """Return a length that is a whole number from 1 to ``LONGEST``, or say what is wrong with it."""
+    if isinstance(length, bool) or not isinstance(length, int):
+        raise ValueError(f"{name} must be a whole number, got {length!r}")
+    if not 1 <= length <= LONGEST:
+        raise ValueError(f"{name} must be between 1 and 2^53, got {length}")
+    return length
+
+
+def check_tokens(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> None:
+    """Raise ``ValueError`` unless every token is one of 0 .. vocabulary - 1."""
+    if tokens.numel() == 0:
+        return
+    low, high = (int(value) for value in tokens.aminmax())
+    if low < 0 or high >= vocabulary:
+        raise ValueError(
+            f"tokens must be between 0 and {vocabulary - 1} (vocabulary {vocabulary}), got {low} to {high}"
+        )
+
+
+def types(tokens: Int[Tensor, "*batch length"], period: int) -> Int[Tensor, "*batch length"]:
+    """The type of every position as one number, ``token * period + residue``."""
+    positions = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
+    return tokens.long() * period + positions % period
+
+
+def counts(
+    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1
+) -> Int[Tensor, "*batch {vocabulary} {period}"]:
+    """Number of positions with each (token, residue)."""
+    check_tokens(tokens, vocabulary)
+    batch, size = tokens.shape[:-1], vocabulary * period
+    rows = types(tokens, period).reshape(batch.numel(), tokens.shape[-1])
+    rows = rows + size * torch.arange(batch.numel(), device=tokens.device).unsqueeze(-1)
+    flat = torch.bincount(rows.flatten(), minlength=batch.numel() * size)
+    return flat.reshape(*batch, vocabulary, period)
+
+
+def prefix_counts(
+    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1
+) -> Int[Tensor, "*batch length {vocabulary} {period}"]:
+    """Counts of every prefix: row i - 1 (from 0) holds the counts of positions 1..i."""
+    check_tokens(tokens, vocabulary)
+    size = vocabulary * period
+    indicator = torch.nn.functional.one_hot(types(tokens, period), size)
+    return indicator.cumsum(-2).unflatten(-1, (vocabulary, period))
+
+
+def suffix(tokens: Int[Tensor, "*batch length"], window: int) -> Int[Tensor, "*batch {window}"]:
+    """The last ``window`` tokens by distance from the end: index 0 is the last one."""
+    near = tokens[..., max(0, tokens.shape[-1] - window) :].flip(-1).long()
+    return torch.nn.functional.pad(near, (0, window - near.shape[-1]), value=BEFORE_START)
+
+
+def residue_sizes(length: int, period: int) -> Int[Tensor, "{period}"]:
+    """How many of the positions 1..length have each residue."""
+    whole, rest = divmod(max(length, 0), period)
+    residues = torch.arange(period)
+    return whole + ((residues >= 1) & (residues <= rest)).long()
+
+
+def summarize(
+    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1, locality: int = 0
+) -> Summary:
+    """One pass over the tokens, after which one layer needs nothing else of them."""
+    check_length(tokens.shape[-1])
+    check_tokens(tokens, vocabulary)
+    far = tokens[..., : max(0, tokens.shape[-1] - locality - 1)]
+    return Summary(
+        counts(far, vocabulary, period),
+        suffix(tokens, locality + 1),
+        torch.tensor(tokens.shape[-1], device=tokens.device),
+    )

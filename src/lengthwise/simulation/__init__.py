@@ -1,0 +1,1 @@
+"""Short strings that imitate long ones."""

@@ -1,0 +1,75 @@
+"""Strings with independent tokens whose probabilities are themselves drawn from a Dirichlet prior.
+
+The prior keeps long strings informative: with fixed probabilities the law of large numbers would make
+all long strings alike.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lengthwise.sequences import BEFORE_START, Summary, check_length, residue_sizes
+
+
+def token_probabilities(
+    batch: int, concentration: tuple[float, ...], generator: torch.Generator
+) -> Float[Tensor, "{batch} vocabulary"]:
+    """One draw from Dir(concentration) for each string, in float64.
+
+    Gamma(a) is Gamma(a + 1) times U^(1/a); in logarithms, so that a small concentration does not
+    underflow to 0/0.
+    """
+    shape = torch.tensor(concentration, dtype=torch.float64, device=generator.device).expand(batch, -1)
+    # The public torch.distributions.Gamma takes no generator.
+    gamma = torch._standard_gamma(shape + 1, generator=generator)  # pyright: ignore[reportPrivateImportUsage]
+    uniform = torch.rand(shape.shape, dtype=torch.float64, device=generator.device, generator=generator)
+    return torch.softmax(gamma.log() + uniform.log() / shape, -1)
+
+
+def sample_tokens(
+    probabilities: Float[Tensor, "batch vocabulary"], length: int, generator: torch.Generator
+) -> Int[Tensor, "batch {length}"]:
+    """Independent tokens, by inversion of the distribution function."""
+    uniform = torch.rand(
+        (probabilities.shape[0], length), dtype=torch.float64, device=generator.device, generator=generator
+    )
+    thresholds = probabilities.cumsum(-1)[:, :-1].contiguous()
+    return torch.searchsorted(thresholds, uniform, right=True)
+
+
+def sample_multinomial(
+    trials: Float[Tensor, "*batch"],
+    probabilities: Float[Tensor, "*batch vocabulary"],
+    generator: torch.Generator,
+) -> Float[Tensor, "*batch vocabulary"]:
+    """Exact multinomial counts, one conditional binomial a token, whatever the number of trials."""
+    drawn, left, mass = [], trials, torch.ones_like(trials)
+    for probability in probabilities.unbind(-1)[:-1]:
+        share = (probability / mass).nan_to_num(0.0).clamp(0.0, 1.0)
+        drawn.append(torch.binomial(left, share, generator=generator))
+        left, mass = left - drawn[-1], mass - probability
+    return torch.stack([*drawn, left], -1)
+
+
+def sample_counts(
+    probabilities: Float[Tensor, "batch vocabulary"],
+    length: int,
+    generator: torch.Generator,
+    *,
+    period: int,
+    locality: int,
+) -> Summary:
+    """The summary of a string of independent tokens, drawn without making the string.
+
+    Given the probabilities, the suffix is independent of the far part, and far counts of different
+    residues are independent multinomials.
+    """
+    check_length(length)
+    device, batch = generator.device, probabilities.shape[0]
+    near = sample_tokens(probabilities, min(length, locality + 1), generator)
+    near = torch.nn.functional.pad(near, (0, locality + 1 - near.shape[1]), value=BEFORE_START)
+    sizes = residue_sizes(length - locality - 1, period).to(device, torch.float64)
+    far = sample_multinomial(
+        sizes.expand(batch, -1), probabilities.unsqueeze(1).expand(-1, period, -1), generator
+    )
+    return Summary(far.transpose(1, 2), near, torch.tensor(length, device=device))

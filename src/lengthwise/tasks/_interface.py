@@ -1,0 +1,94 @@
+"""What a task is: strings to learn from, the right answer for each, and what theory says of it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lengthwise.sequences import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theory:
+    """What is known of a task before anything is trained.
+
+    - ``period``, ``locality``: of a limit transformer that solves it;
+    - ``in_crasp``: whether it is a C-RASP language; None where the question has no meaning or no answer;
+    - ``statement``: the same in words, with the guarantee where there is one.
+    """
+
+    period: int
+    locality: int
+    in_crasp: bool | None
+    statement: str
+
+
+class Task(ABC):
+    """Strings over ``alphabet``, a target for each, and a loss for each sequence.
+
+    A task is a frozen dataclass whose fields are its knobs, so that it is also its own specification: two
+    equal tasks are the same task. All randomness comes from the generator that the caller passes.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> tuple[str, ...]:
+        """The symbols; token s stands for ``alphabet[s]``."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """The dimension of the target."""
+
+    @property
+    @abstractmethod
+    def theory(self) -> Theory:
+        """What theory says of the task at these knobs."""
+
+    @abstractmethod
+    def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
+        """A batch of strings of one length, on the generator's device."""
+
+    @abstractmethod
+    def target(self, tokens: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch outputs"]:
+        """The right answer for each string, in float64."""
+
+    def loss(
+        self, output: Float[Tensor, "*batch outputs"], target: Float[Tensor, "*batch outputs"]
+    ) -> Float[Tensor, "*batch"]:
+        """The loss of each sequence, trained on and reported: squared error, summed over the outputs."""
+        return (output - target).square().sum(-1)
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of symbols."""
+        return len(self.alphabet)
+
+    @property
+    def knobs(self) -> dict[str, object]:
+        """The fields that describe this task, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
+
+
+class CountTask(Task):
+    """A task whose target is a function of counts, and that can sample counts without making the string.
+
+    ``sample_counts`` has exactly the distribution of ``summarize(sample(...))``, at a cost that does not
+    grow with the length.
+    """
+
+    @abstractmethod
+    def sample_counts(
+        self, batch: int, length: int, generator: torch.Generator, *, period: int = 1, locality: int = 0
+    ) -> Summary:
+        """Summaries of a batch of strings of one length, on the generator's device."""
+
+    @abstractmethod
+    def target_of_counts(self, summary: Summary) -> Float[Tensor, "*batch outputs"]:
+        """The right answer for each summarised string, in float64."""

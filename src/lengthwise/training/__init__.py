@@ -1,0 +1,27 @@
+"""How models are trained and measured: the ensemble loop, evaluation over lengths, plateaus."""
+
+from lengthwise.training.config import Evaluation, Training, length_grid
+from lengthwise.training.evaluation import LossAtLength, loss_at_length
+from lengthwise.training.loop import (
+    Progress,
+    TrainingCurve,
+    start_ensemble,
+    train_on_counts,
+    train_on_tokens,
+)
+from lengthwise.training.plateaus import Plateau, plateau
+
+__all__ = [
+    "Evaluation",
+    "LossAtLength",
+    "Plateau",
+    "Progress",
+    "Training",
+    "TrainingCurve",
+    "length_grid",
+    "loss_at_length",
+    "plateau",
+    "start_ensemble",
+    "train_on_counts",
+    "train_on_tokens",
+]

@@ -1,0 +1,71 @@
+"""What a training run and its evaluation are told."""
+
+from dataclasses import dataclass, field
+
+from lengthwise.sequences import check_length
+
+
+def _at_least(value: object, least: int, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Adam on fresh data of one length, with a learning rate that falls to 0 along a half cosine.
+
+    ``seed`` decides both the first weights and the data.
+    """
+
+    length: int
+    steps: int = 5000
+    batch: int = 256
+    learning_rate: float = 1e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_length(self.length, "training length")
+        _at_least(self.steps, 1, "steps")
+        _at_least(self.batch, 1, "batch")
+        _at_least(self.seed, 0, "seed")
+        if not (isinstance(self.learning_rate, int | float) and 0 < self.learning_rate < float("inf")):
+            raise ValueError(f"learning_rate must be positive and finite, got {self.learning_rate!r}")
+        object.__setattr__(self, "learning_rate", float(self.learning_rate))
+
+
+def length_grid(longest: int = 10**9) -> tuple[int, ...]:
+    """Test lengths up to and with the longest: eight to a factor of ten until 100, where curves rise, and
+    two from there on, where they should not.
+    """
+    check_length(longest, "longest test length")
+    grid = [round(10 ** (step / 8)) for step in range(5, 16)] + [
+        round(10 ** (half / 2)) for half in range(4, 33)
+    ]
+    return (*(length for length in grid if length < longest), longest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Where a trained model is measured: at its training length and at each of ``lengths`` above it.
+
+    The same ``sequences`` token distributions, drawn from ``seed``, are used at every length and for every
+    run, so that two points of a curve, or two curves, differ by the models and the length and hardly by
+    the luck of the draw.
+    """
+
+    lengths: tuple[int, ...] = field(default_factory=length_grid)
+    sequences: int = 4096
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", tuple(self.lengths))
+        for length in self.lengths:
+            check_length(length, "test length")
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"test lengths must increase, got {list(self.lengths)}")
+        _at_least(self.sequences, 2, "sequences")
+        _at_least(self.seed, 0, "seed")
+
+    def lengths_for(self, training_length: int) -> tuple[int, ...]:
+        """The test lengths of a run."""
+        return (training_length, *(length for length in self.lengths if length > training_length))
