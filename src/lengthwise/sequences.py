@@ -110,10 +110,10 @@ def suffix(tokens: Int[Tensor, "*batch length"], window: int) -> Int[Tensor, "*b
     return torch.nn.functional.pad(near, (0, window - near.shape[-1]), value=BEFORE_START)
 
 
-def residue_sizes(length: int, period: int) -> Int[Tensor, "{period}"]:
+def residue_sizes(length: int, period: int, device: torch.device | str = "cpu") -> Int[Tensor, "{period}"]:
     """How many of the positions 1..length have each residue."""
     whole, rest = divmod(max(length, 0), period)
-    residues = torch.arange(period)
+    residues = torch.arange(period, device=device)
     return whole + ((residues >= 1) & (residues <= rest)).long()
 
 
@@ -127,5 +127,5 @@ def summarize(
     return Summary(
         counts(far, vocabulary, period),
         suffix(tokens, locality + 1),
-        torch.tensor(tokens.shape[-1], device=tokens.device),
+        torch.full((), tokens.shape[-1], device=tokens.device),
     )

@@ -129,7 +129,7 @@ class LimitEnsemble:
 
         seen_MBHd = torch.einsum("mhde,mbe->mbhd", layer["key_query"], query_MBd)
         logits_MBHT = seen_MBHd @ y_MBTd.mT
-        log_length = torch.tensor(math.log(tokens.shape[-1]), dtype=y_MBTd.dtype, device=tokens.device)
+        log_length = torch.full((), math.log(tokens.shape[-1]), dtype=y_MBTd.dtype, device=tokens.device)
         if "local" in layer:
             reach = min(self.model.window, tokens.shape[-1])
             local = self._local(layer["local"], log_length)[..., :reach].flip(-1)

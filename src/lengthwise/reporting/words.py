@@ -29,10 +29,10 @@ def advice_sentence(advice: Advice) -> str:
             f"bring the plateau of the loss under {advice.tolerance:g}, measured up to length {longest}, but "
             f"the loss passes it at some test length (up to {advice.answer.worst:.2g})"
         )
-    outcome = "and that came true" if advice.confirmed else "and that did not come true"
+    outcome = "the prediction came true" if advice.confirmed else "the prediction did not come true"
     sentence = (
-        f"{name}, training sequences of length {advice.confirmed_length} ({low} to {high}) {kept}; "
-        f"the pilot predicted {advice.predicted_length} in this interval, {outcome}."
+        f"{name}, training sequences of length {advice.confirmed_length} (predicted "
+        f"{advice.predicted_length}, interval {low} to {high}) {kept}; {outcome}."
     )
     if advice.exceptions:
         several = ", ".join(map(str, advice.exceptions))

@@ -12,14 +12,14 @@ from lengthwise.sequences import BEFORE_START, Summary, check_length, residue_si
 
 
 def token_probabilities(
-    batch: int, concentration: tuple[float, ...], generator: torch.Generator
-) -> Float[Tensor, "{batch} vocabulary"]:
-    """One draw from Dir(concentration) for each string, in float64.
+    batch: int, vocabulary: int, concentration: float, generator: torch.Generator
+) -> Float[Tensor, "{batch} {vocabulary}"]:
+    """One draw from the symmetric Dir(concentration, ...) for each string, in float64.
 
     Gamma(a) is Gamma(a + 1) times U^(1/a); in logarithms, so that a small concentration does not
     underflow to 0/0.
     """
-    shape = torch.tensor(concentration, dtype=torch.float64, device=generator.device).expand(batch, -1)
+    shape = torch.full((batch, vocabulary), concentration, dtype=torch.float64, device=generator.device)
     # The public torch.distributions.Gamma takes no generator.
     gamma = torch._standard_gamma(shape + 1, generator=generator)  # pyright: ignore[reportPrivateImportUsage]
     uniform = torch.rand(shape.shape, dtype=torch.float64, device=generator.device, generator=generator)
@@ -33,7 +33,8 @@ def sample_tokens(
     uniform = torch.rand(
         (probabilities.shape[0], length), dtype=torch.float64, device=generator.device, generator=generator
     )
-    thresholds = probabilities.cumsum(-1)[:, :-1].contiguous()
+    # Summed along a leading axis: a scan of many short rows is slow on a GPU.
+    thresholds = probabilities.mT.contiguous().cumsum(0)[:-1].mT.contiguous()
     return torch.searchsorted(thresholds, uniform, right=True)
 
 
@@ -68,8 +69,8 @@ def sample_counts(
     device, batch = generator.device, probabilities.shape[0]
     near = sample_tokens(probabilities, min(length, locality + 1), generator)
     near = torch.nn.functional.pad(near, (0, locality + 1 - near.shape[1]), value=BEFORE_START)
-    sizes = residue_sizes(length - locality - 1, period).to(device, torch.float64)
+    sizes = residue_sizes(length - locality - 1, period, device).double()
     far = sample_multinomial(
         sizes.expand(batch, -1), probabilities.unsqueeze(1).expand(-1, period, -1), generator
     )
-    return Summary(far.transpose(1, 2), near, torch.tensor(length, device=device))
+    return Summary(far.transpose(1, 2), near, torch.full((), length, device=device))

@@ -80,7 +80,7 @@ class SimpleTask(CountTask):
         return self._wave(summary.token_counts())
 
     def _probabilities(self, batch: int, generator: torch.Generator) -> Float[Tensor, "{batch} 2"]:
-        return _dirichlet.token_probabilities(batch, (self.concentration,) * self.vocabulary, generator)
+        return _dirichlet.token_probabilities(batch, self.vocabulary, self.concentration, generator)
 
     def _wave(self, counts: Real[Tensor, "*batch 2"]) -> Float[Tensor, "*batch 1"]:
         zeros, ones = counts.double().unbind(-1)

@@ -8,7 +8,7 @@ from lengthwise.models.stack import Stack
 
 
 class StackAdam:
-    """One fused Adam of rate 1 finds the direction; the rates then scale it.
+    """One fused Adam, whose rate is the schedule alone, finds the direction; the rates then scale it.
 
     The direction is written into a buffer that starts each step at zero, so that any pattern of rates
     costs one multiplication.
@@ -21,12 +21,19 @@ class StackAdam:
         self.rates = stack.spread(learning_rates)
         self.direction = torch.zeros_like(stack.values)
         self.direction.grad = stack.gradients
-        self._adam = torch.optim.Adam([self.direction], lr=1.0, betas=betas, fused=True)
+        self._schedule = torch.ones((), device=stack.values.device)
+        self._adam = torch.optim.Adam(
+            [self.direction], lr=self._schedule, betas=betas, fused=True, capturable=stack.values.is_cuda
+        )
 
-    def step(self, schedule: float) -> None:
-        """Move every model by its rates times ``schedule``, and clear the gradients."""
+    def set_schedule(self, share: float) -> None:
+        """The share of every rate that the next steps take."""
+        self._schedule.fill_(share)
+
+    def step(self) -> None:
+        """Move every model by its rates times the schedule, and clear the gradients."""
         self._adam.step()
         with torch.no_grad():
-            self.stack.values.addcmul_(self.direction, self.rates, value=schedule)
+            self.stack.values.addcmul_(self.direction, self.rates)
             self.direction.zero_()
             self.stack.gradients.zero_()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from lengthwise.sequences import Summary, summarize
@@ -39,9 +39,8 @@ def count_batches(
     *,
     period: int,
     locality: int,
-) -> Iterator[tuple[Summary, Float[Tensor, "M B o"]]]:
-    """An endless stream of summaries and targets; model m sees strings of length lengths[m]."""
-    length_M1 = torch.tensor(lengths, device=generators[0].device).unsqueeze(-1)
+) -> Iterator[tuple[Tensor, ...]]:
+    """An endless stream of (counts, suffix, target); model m sees strings of length lengths[m]."""
     made = [1 if isinstance(task, CountTask) else length for task, length in zip(tasks, lengths, strict=True)]
     steps = min(steps_at_once(batch, size) for size in made)
 
@@ -56,22 +55,20 @@ def count_batches(
         )
         return summary.counts, summary.suffix, target
 
-    for counts, suffix, target in _steps(draw, len(tasks), steps):
-        yield Summary(counts, suffix, length_M1), target
+    return _steps(draw, len(tasks), steps)
 
 
 def token_batches(
     tasks: Sequence[Task], length: int, batch: int, generators: Sequence[torch.Generator]
-) -> Iterator[tuple[Int[Tensor, "M B T"], Float[Tensor, "M B o"]]]:
-    """An endless stream of strings of one length and targets."""
+) -> Iterator[tuple[Tensor, ...]]:
+    """An endless stream of (tokens, target), with strings of one length."""
     steps = steps_at_once(batch, length)
 
     def draw(model: int) -> tuple[Tensor, Tensor]:
         tokens = tasks[model].sample(steps * batch, length, generators[model])
         return tokens, tasks[model].target(tokens)
 
-    for tokens, target in _steps(draw, len(tasks), steps):  # noqa: UP028 (two, not any number)
-        yield tokens, target
+    return _steps(draw, len(tasks), steps)
 
 
 def _steps(

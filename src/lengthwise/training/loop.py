@@ -3,18 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from lengthwise.models import LimitEnsemble, LimitModel
+from lengthwise.sequences import Summary
 from lengthwise.tasks import Task
-from lengthwise.training.adam import StackAdam
 from lengthwise.training.config import Training
 from lengthwise.training.data import count_batches, token_batches
 from lengthwise.training.randomness import generator
+from lengthwise.training.step import GraphStep, Step
 
 Progress = Callable[[int], None]
 """Called with the number of model-steps done since the last call."""
@@ -64,6 +65,8 @@ def train_on_counts(
 
     One layer needs no more than the summaries, so this is the path to take whenever there is one layer.
     """
+    device = ensemble.stack.values.device
+    length_M1 = torch.tensor([training.length for training in trainings], device=device).unsqueeze(-1)
     batches = count_batches(
         tasks,
         [training.length for training in trainings],
@@ -72,7 +75,11 @@ def train_on_counts(
         period=ensemble.model.period,
         locality=ensemble.model.window - 1,
     )
-    return _train(ensemble, ensemble.forward_counts, batches, tasks[0], trainings, progress)
+
+    def forward(counts: Tensor, suffix: Tensor) -> Tensor:
+        return ensemble.forward_counts(Summary(counts, suffix, length_M1))
+
+    return _train(ensemble, forward, batches, tasks[0], trainings, progress)
 
 
 def train_on_tokens(
@@ -95,26 +102,22 @@ def _data_generators(ensemble: LimitEnsemble, trainings: Sequence[Training]) -> 
 def _train(
     ensemble: LimitEnsemble,
     forward: Callable[..., Tensor],
-    batches: Iterator[tuple[Any, Tensor]],
+    batches: Iterator[tuple[Tensor, ...]],
     task: Task,
     trainings: Sequence[Training],
     progress: Progress | None,
 ) -> TrainingCurve:
     steps = trainings[0].steps
     assert all((t.steps, t.batch) == (steps, trainings[0].batch) for t in trainings)
-    dtype = ensemble.stack.values.dtype
-    adam = StackAdam(ensemble.stack, [training.learning_rate for training in trainings])
+    kind = GraphStep if ensemble.stack.values.is_cuda else Step
+    step = kind(ensemble, forward, task, [training.learning_rate for training in trainings])
     records = sorted({math.ceil(steps * (record + 1) / RECORDS) for record in range(RECORDS)})
-    curve, losses = [], []
-    for step in range(steps):
-        inputs, target = next(batches)
-        loss_M = task.loss(forward(inputs), target.to(dtype)).mean(-1)
-        loss_M.sum().backward()
-        adam.step(cosine(step, steps))
-        losses.append(loss_M.detach())
-        if step + 1 in records:
-            curve.append(torch.stack(losses).mean(0).cpu())
-            losses.clear()
+    curve, since = [], 0
+    for done, batch in enumerate(islice(batches, steps)):
+        step(batch, cosine(done, steps))
+        if done + 1 in records:
+            curve.append(step.take_total() / (done + 1 - since))
+            since = done + 1
         if progress:
             progress(ensemble.size)
     return TrainingCurve(tuple(records), torch.stack(curve, -1))
