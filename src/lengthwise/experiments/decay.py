@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lengthwise.sequences import LONGEST
+
 FALLING = 0.25
 """A plateau counts as falling once it is under this share of the baseline, for good."""
 
@@ -122,12 +124,15 @@ def _interval(
     lengths: Sequence[int], plateaus: Sequence[np.ndarray], tolerance: float, seed: int
 ) -> tuple[int, int]:
     random = np.random.default_rng(seed)
-    keep = [[i for i in range(len(lengths)) if i != left_out] for left_out in range(-1, len(lengths))]
+    resampled = [np.median(random.choice(values, (RESAMPLES, len(values))), axis=1) for values in plateaus]
+    x, y = np.log(np.asarray(lengths, float)), np.log(np.maximum(resampled, SMALLEST))
     crossings = []
-    for _ in range(RESAMPLES):
-        medians = [np.median(random.choice(values, len(values))) for values in plateaus]
-        for rows in keep:
-            decay = fit_decay([lengths[row] for row in rows], [float(medians[row]) for row in rows])
-            crossings.append(decay.crossing(tolerance))
-    low, high = np.quantile(np.asarray(crossings), [0.025, 0.975], method="nearest")
-    return max(1, math.floor(low)), math.ceil(min(high, 2.0**53))
+    for left_out in range(-1, len(lengths)):
+        kept = np.arange(len(lengths)) != left_out
+        centred = x[kept] - x[kept].mean()
+        slope = centred @ y[kept] / (centred @ centred)
+        with np.errstate(divide="ignore"):
+            crossing = x[kept].mean() + (np.log(tolerance) - y[kept].mean(0)) / slope
+        crossings.append(np.where(slope < 0, crossing, np.inf))
+    low, high = np.quantile(np.concatenate(crossings), [0.025, 0.975], method="nearest")
+    return max(1, math.floor(math.exp(low))), math.ceil(math.exp(min(high, math.log(LONGEST))))

@@ -1,5 +1,6 @@
 """What a training run and its evaluation are told."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lengthwise.sequences import check_length
@@ -53,7 +54,7 @@ class Evaluation:
     the luck of the draw.
     """
 
-    lengths: tuple[int, ...] = field(default_factory=length_grid)
+    lengths: Sequence[int] = field(default_factory=length_grid)
     sequences: int = 4096
     seed: int = 0
 
