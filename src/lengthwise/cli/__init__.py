@@ -109,16 +109,20 @@ def _nearest(word: str, choices: list[str]) -> str:
 
 
 def _unboxed(text: str) -> str:
-    """The first paragraph inside a box drawn in a terminal, without its heading."""
+    """The message of a boxed error: the first paragraph below its heading.
+
+    The heading stands in the upper edge of a box or, where the terminal cannot draw one, above a rule.
+    """
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    rows = [row.strip("│| ") for row in text.splitlines() if row.strip()]
-    inside = [row for row in rows if not row.startswith(("╭", "╰"))]
-    paragraph = []
-    for row in inside:
-        if set(row) <= {"─", "-"}:
-            break
-        paragraph.append(row)
-    return " ".join(paragraph) or _one_line(text)
+    paragraphs = [""]
+    for row in text.splitlines():
+        inside = row.strip("│ ")
+        if row.strip().startswith(("╭", "╰")) or (inside and set(inside) <= {"─", "-"}):
+            paragraphs.append("")
+        else:
+            paragraphs[-1] += f" {inside}"
+    _, *below = map(_one_line, paragraphs)
+    return next(filter(None, below), _one_line(text))
 
 
 def _one_line(text: str) -> str:

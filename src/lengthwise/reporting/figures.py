@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -79,7 +79,7 @@ def _loss_curves(axes: Axes, advice: Advice) -> None:
             axes.plot(start, at.plateau, "|", color=color, markersize=8, markeredgewidth=1.4, zorder=4)
         if 0 < middle[-1] < math.inf:
             ends.append((at.training_length, float(middle[-1]), color))
-    _tolerance_line(axes, advice.tolerance)
+    _tolerance_line(axes, advice.tolerance, "right")
     axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
     axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
     axes.set_xlim(advice.lengths[0].training_length * 0.8, advice.longest_test)
@@ -90,12 +90,13 @@ def _loss_curves(axes: Axes, advice: Advice) -> None:
     _end_labels(axes, ends, advice.longest_test)
 
 
-def _tolerance_line(axes: Axes, tolerance: float) -> None:
+def _tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]) -> None:
     axes.axhline(tolerance, color=GREY, linestyle="--", linewidth=0.9)
     axes.annotate(
         "tolerance",
-        xy=(0.005, tolerance),
+        xy=(0.005 if side == "left" else 0.995, tolerance),
         xycoords=("axes fraction", "data"),
+        ha=side,
         xytext=(0, 3),
         textcoords="offset points",
         fontsize=8,
@@ -175,7 +176,7 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
         label = rf"fit to the pilot, $\propto N^{{{-decay.exponent:.1f}}}$"
         axes.plot(seen, [decay.at(length) for length in seen], color=FIT, linewidth=2.0, label=label)
         axes.plot(beyond, [decay.at(length) for length in beyond], "--", color=FIT, linewidth=1.6)
-    _tolerance_line(axes, advice.tolerance)
+    _tolerance_line(axes, advice.tolerance, "left")
     if advice.interval and advice.predicted_length:
         low, high = advice.interval
         axes.axvspan(low, high, color=FIT, alpha=0.10, linewidth=0)
@@ -190,6 +191,8 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
         axes.plot(length, advice.answer.plateau, "*", color=ANSWER, markersize=12, label=label, zorder=6)
     axes.set(xscale="log", yscale="log", xlabel="training length", ylabel="plateau of the test loss")
     axes.set_title("plateau and answer", loc="left")
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top * (top / bottom) ** 0.3)  # room for the legend
     _powers_of_ten(axes)
     ticks = [step * 2**octave for octave in range(2, 20) for step in (1, 1.25, 1.5)]
     ticks = [tick for tick in ticks if lengths[0] <= tick <= lengths[-1]]
