@@ -81,7 +81,7 @@ def test_grids_are_no_coarser_than_they_say(low, more):
 BASELINE = 0.5
 
 
-def pretend_lab(monkeypatch, plateau_of, rising=lambda length, seed: False):
+def pretend_lab(monkeypatch, plateau_of, rising=lambda length, seed: False, fitted=0.0):
     """Instead of training, results with the plateaus of a law; returns the lengths 'trained' so far."""
     trained = []
 
@@ -94,7 +94,7 @@ def pretend_lab(monkeypatch, plateau_of, rising=lambda length, seed: False):
             rows = []
             for test in run.test_lengths:
                 drift = math.log10(test) if rising(length, seed) else 1.0
-                value = limit * drift * (1 - 0.5 / test)
+                value = fitted if test == length else limit * drift * (1 - 0.5 / test)
                 rows += [
                     (1, test, "loss", value),
                     (1, test, "loss_error", limit / 100),
@@ -159,12 +159,22 @@ def test_a_floor_above_the_tolerance_is_reported_not_hidden(monkeypatch):
     assert max(at.training_length for at in found.lengths) >= 4 * found.predicted_length
 
 
-def test_longer_lengths_that_fail_are_named(monkeypatch):
-    pretend_lab(monkeypatch, lambda n, s: 0.02 if n == 13 else 0.4 * (4 / n) ** 4)
+def test_the_shortest_measured_length_counts_even_if_a_longer_one_fails(monkeypatch):
+    """13 is within the tolerance and 14 is not: 13 is the answer, and 14 is named."""
+    values = {13: 0.00995, 14: 0.0169}
+    pretend_lab(monkeypatch, lambda n, s: values.get(n, 0.01 * (15.5 / n) ** 2))
     found = lw.advise(lw.SimpleTask(), tolerance=0.01, seeds=1)
-    assert found.confirmed_length is not None
-    if any(at.training_length == 13 for at in found.lengths) and found.confirmed_length < 13:
-        assert found.exceptions == (13,)
+    measured = {at.training_length: at.plateau for at in found.lengths}
+    assert {13, 14} <= set(measured)
+    assert found.confirmed_length == 13 == min(n for n, value in measured.items() if value <= 0.01)
+    assert found.exceptions == (14,)
+
+
+def test_models_that_do_not_fit_are_not_blamed_on_the_length(monkeypatch):
+    pretend_lab(monkeypatch, lambda n, s: 0.4, fitted=0.3)
+    found = lw.advise(lw.SimpleTask(), seeds=1)
+    assert found.predicted_length is None
+    assert "do not even fit sequences of their training length 256" in found.prediction.reason
 
 
 def test_seeds_and_settings_reach_the_runs(monkeypatch):

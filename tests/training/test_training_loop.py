@@ -6,12 +6,11 @@ import pytest
 import torch
 
 import lengthwise as lw
-from lengthwise.sequences import Summary, summarize
+from lengthwise.sequences import summarize
 from lengthwise.training import loss_at_length, start_ensemble, train_on_counts, train_on_tokens
 from lengthwise.training.data import count_batches, token_batches
 from lengthwise.training.loop import cosine
 from lengthwise.training.randomness import generator
-from lengthwise.training.step import GraphStep, Step
 
 MODEL = lw.LimitModel(width=8, hidden=16)
 
@@ -135,25 +134,3 @@ def test_settings_that_are_none():
     for wrong in ({"steps": 0}, {"batch": -1}, {"learning_rate": 0.0}, {"seed": -1}, {"length": 0}):
         with pytest.raises(ValueError, match="must be"):
             lw.Training(**{"length": 4} | wrong)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_replayed_step_is_the_ordinary_step():
-    task = lw.SimpleTask()
-    streams = [generator(seed, "data", "cuda") for seed in range(3)]
-    batches = count_batches([task] * 3, [4, 8, 16], 32, streams, period=1, locality=0)
-    length = torch.tensor([[4], [8], [16]], device="cuda")
-    drawn = [next(batches) for _ in range(20)]
-    results = []
-    for kind in (Step, GraphStep):
-        ensemble = start_ensemble(MODEL, task, range(3), "cuda", torch.float64)
-
-        def forward(counts, suffix, ensemble=ensemble):
-            return ensemble.forward_counts(Summary(counts, suffix, length))
-
-        step = kind(ensemble, forward, task, [1e-3, 1e-2, 1e-3])
-        for done, batch in enumerate(drawn):
-            step(batch, cosine(done, 20))
-        results.append((ensemble.stack.values.clone(), step.take_total()))
-    torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-10, atol=1e-12)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -24,6 +23,7 @@ from lengthwise.experiments import advise
 from lengthwise.experiments.advice import Advice, Stage
 from lengthwise.models import LimitModel
 from lengthwise.reporting.figures import advice_figure, save_figure
+from lengthwise.reporting.files import replacing
 from lengthwise.reporting.words import advice_sentence, advice_table
 from lengthwise.tasks import SimpleTask
 from lengthwise.training import Evaluation, Training, length_grid
@@ -72,7 +72,8 @@ def run(command: Command) -> None:
             stage=stage,
         )
     figure, results = command.output / "figure.png", command.output / "results.parquet"
-    _write_parquet(advice.results, results)
+    with replacing(results) as temporary:
+        advice.results.to_parquet(temporary, index=False)
     save_figure(advice_figure(advice), figure)
     files = {"figure": str(figure), "results": str(results), "runs": str(command.output / "runs")}
     if command.json:
@@ -89,12 +90,6 @@ def _print(advice: Advice, files: dict[str, str]) -> None:
     console.print()
     for name, path in files.items():
         console.print(f"{name:>8}: {path}", highlight=False, soft_wrap=True)
-
-
-def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    table.to_parquet(temporary, index=False)
-    temporary.replace(path)
 
 
 @contextmanager

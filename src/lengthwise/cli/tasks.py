@@ -15,6 +15,8 @@ class Command:
 
     json: bool = False
     """Print one JSON document instead of a table."""
+    seed: int = 0
+    """Taken by every command that prints a result; a list draws nothing."""
 
 
 def run(command: Command) -> None:

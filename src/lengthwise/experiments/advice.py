@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from lengthwise.experiments.decay import FEWEST, Prediction, falling_lengths, predict
+from lengthwise.experiments.decay import FALLING, FEWEST, Prediction, falling_lengths, predict
 from lengthwise.experiments.engine import train
 from lengthwise.experiments.results import Curve, curves
 from lengthwise.experiments.run import Run
@@ -62,6 +62,11 @@ class AtLength:
     def worst(self) -> float:
         """The largest loss at any test length, as the median over seeds."""
         return median(curve.worst for curve in self.curves)
+
+    @property
+    def fitted(self) -> float:
+        """The loss at the training length itself, as the median over seeds."""
+        return median(curve.losses[0] for curve in self.curves)
 
     @property
     def level(self) -> int:
@@ -175,6 +180,7 @@ def advise(
 ) -> Advice:
     """How long the training sequences must be for the loss to stay within ``tolerance``.
 
+    - ``model``: by default a limit transformer with the period and locality that theory asks for;
     - ``training``: steps, batch and learning rate of every run (its length and seed are not used);
     - ``seeds``: runs at each training length, with seeds ``seed``, ``seed + 1``, ...;
     - ``pilot_longest``: the longest training length that the pilot may try (256 unless given);
@@ -196,9 +202,8 @@ def advise(
         )
     if output is not None:
         Store(output).check()
-    lab = _Lab(
-        task, model or LimitModel(), template, evaluation, range(seed, seed + seeds), output, device, stage
-    )
+    model = model or LimitModel(period=task.theory.period, locality=task.theory.locality or None)
+    lab = _Lab(task, model, template, evaluation, range(seed, seed + seeds), output, device, stage)
 
     prediction = _pilot(lab, tolerance, pilot_longest)
     confirmed = _confirm(lab, tolerance, prediction.length) if prediction.length else None
@@ -273,25 +278,36 @@ def _pilot(lab: _Lab, tolerance: float, longest: int) -> Prediction:
         lab.measure(grid[begin:end], "pilot")
         medians = [lab.measured[length].plateau for length in lab.lengths]
         if end == len(grid) or len(falling_lengths(lab.lengths, medians, lab.baseline)) >= FEWEST:
-            return predict(
-                lab.lengths,
-                [lab.measured[length].plateaus for length in lab.lengths],
-                baseline=lab.baseline,
-                tolerance=tolerance,
-                seed=lab.seeds[0],
-            )
+            break
         begin, end = end, min(end + 2, len(grid))
+    last = lab.measured[lab.lengths[-1]]
+    if last.fitted > FALLING * lab.baseline:
+        return Prediction(
+            None,
+            None,
+            None,
+            f"the models do not even fit sequences of their training length {last.training_length} (loss "
+            f"{last.fitted:.2g}, of a constant answer {lab.baseline:.2g}): train for more steps or with more "
+            "hidden units",
+        )
+    return predict(
+        lab.lengths,
+        [lab.measured[length].plateaus for length in lab.lengths],
+        baseline=lab.baseline,
+        tolerance=tolerance,
+        seed=lab.seeds[0],
+    )
 
 
 def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:
-    """Train around the prediction until the grid holds a length within the tolerance and, just below it,
-    one that is not; give up four times above the prediction.
+    """Train around the prediction until, among the lengths measured there, one is within the tolerance and
+    the next shorter one is not; give up four times above the prediction.
     """
     low, high = max(1, math.floor(predicted / GRID)), math.ceil(predicted * GRID)
     while True:
-        grid = grid_between(low, high)
-        lab.measure(grid, "confirmation")
-        within = [length for length in grid if lab.measured[length].plateau <= tolerance]
+        lab.measure(grid_between(low, high), "confirmation")
+        around = [length for length in lab.lengths if low <= length <= high]
+        within = [length for length in around if lab.measured[length].plateau <= tolerance]
         if not within and high < 4 * predicted:
             high = math.ceil(high * GRID)
         elif within and within[0] == low > 1:

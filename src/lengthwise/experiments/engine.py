@@ -15,6 +15,7 @@ import torch
 from lengthwise.experiments.results import Result, metrics_frame, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
+from lengthwise.tasks import CountTask
 from lengthwise.training import Progress, loss_at_length, start_ensemble, train_on_counts
 from lengthwise.training.data import steps_at_once
 
@@ -80,7 +81,8 @@ def plan(runs: Sequence[Run], memory: int) -> list[list[Run]]:
     for run in runs:
         training = run.training
         shape = (type(run.task), run.task.vocabulary, run.task.outputs, run.model, run.evaluation)
-        shapes.setdefault((*shape, training.steps, training.batch), []).append(run)
+        length = None if isinstance(run.task, CountTask) else training.length
+        shapes.setdefault((*shape, training.steps, training.batch, length), []).append(run)
     ensembles = []
     for alike in shapes.values():
         most = max(1, memory // max(map(bytes_of, alike)))
@@ -97,7 +99,8 @@ def bytes_of(run: Run) -> int:
     parameters = sum(torch.Size(role.shape).numel() for role in roles)
     kinds = run.task.vocabulary * model.period
     activations = batch * (3 * model.hidden + 6 * kinds * (model.heads + 1) * model.window)
-    drawn = steps_at_once(batch, 1) * batch * (kinds + model.window + run.task.outputs)
+    made = 1 if isinstance(run.task, CountTask) else run.training.length
+    drawn = steps_at_once(batch, made) * batch * (kinds + model.window + run.task.outputs + made - 1)
     return 4 * (6 * parameters + activations) + 8 * drawn
 
 

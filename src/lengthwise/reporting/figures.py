@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from lengthwise.experiments import Advice
+from lengthwise.reporting.files import replacing
 from lengthwise.reporting.words import subject
 
 STYLE: dict[Any, Any] = {
@@ -49,10 +50,8 @@ def advice_figure(advice: Advice) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a PNG, complete or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with matplotlib.rc_context(STYLE):
+    with replacing(path) as temporary, matplotlib.rc_context(STYLE):
         figure.savefig(temporary, format="png")
-    temporary.replace(path)
 
 
 def _colors(lengths: list[int]) -> dict[int, tuple[float, ...]]:

@@ -40,9 +40,14 @@ def count_batches(
     period: int,
     locality: int,
 ) -> Iterator[tuple[Tensor, ...]]:
-    """An endless stream of (counts, suffix, target); model m sees strings of length lengths[m]."""
-    made = [1 if isinstance(task, CountTask) else length for task, length in zip(tasks, lengths, strict=True)]
-    steps = min(steps_at_once(batch, size) for size in made)
+    """An endless stream of (counts, suffix, target); model m sees strings of length lengths[m].
+
+    Tasks that must make their strings share one length, so that what is drawn at once, and with it what a
+    model sees, does not depend on the other models.
+    """
+    counted = all(isinstance(task, CountTask) for task in tasks)
+    assert counted or len(set(lengths)) == 1
+    steps = steps_at_once(batch, 1 if counted else lengths[0])
 
     def draw(model: int) -> tuple[Tensor, Tensor, Tensor]:
         summary, target = draw_summaries(

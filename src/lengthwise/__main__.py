@@ -1,0 +1,5 @@
+"""``python -m lengthwise`` is ``lengthwise``."""
+
+from lengthwise.cli import entry
+
+entry()

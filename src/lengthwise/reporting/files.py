@@ -1,0 +1,18 @@
+"""Files for people: complete or absent."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name to write to, which takes the place of ``path`` once all is written."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)

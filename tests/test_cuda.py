@@ -1,0 +1,99 @@
+"""On a GPU: the same counts, the same outputs, the right distributions, and steps that replay truly."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from scipy import stats
+
+import lengthwise as lw
+from lengthwise.models.limit import LimitEnsemble
+from lengthwise.sequences import Summary, counts, prefix_counts, summarize
+from lengthwise.training import start_ensemble
+from lengthwise.training.data import count_batches
+from lengthwise.training.loop import cosine
+from lengthwise.training.randomness import generator
+from lengthwise.training.step import GraphStep, Step
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+def test_counts_are_the_same():
+    tokens = torch.randint(3, (5, 1000), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(counts(tokens.cuda(), 3, 4).cpu(), counts(tokens, 3, 4))
+    assert torch.equal(prefix_counts(tokens.cuda(), 3, 4).cpu(), prefix_counts(tokens, 3, 4))
+
+
+@pytest.mark.parametrize("length", [6, 40])
+def test_sampled_counts_are_uniform_under_the_uniform_prior(length):
+    """With concentration 1 every number of zeros is equally likely, and the last token is one of them."""
+    summary = lw.SimpleTask().sample_counts(50_000, length, generator(0, "data", "cuda"))
+    zeros = summary.token_counts()[:, 0].long().tolist()
+    observed = Counter(zeros)
+    assert stats.chisquare([observed[k] for k in range(length + 1)]).pvalue > 1e-3
+    last_is_zero = (summary.suffix[:, 0] == 0).double()
+    share = summary.token_counts()[:, 0] / length
+    excess = (last_is_zero - share).sum() / (share * (1 - share)).sum().sqrt()
+    assert abs(excess) < 4
+
+
+def test_long_counts_follow_the_prior():
+    summary = lw.SimpleTask(concentration=2.0).sample_counts(50_000, 10**9, generator(1, "data", "cuda"))
+    share = (summary.token_counts()[:, 0] / 10**9).cpu().numpy()
+    assert stats.kstest(share, stats.beta(2, 2).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("precision", [lw.Infinite(), lw.Finite(6)])
+def test_outputs_are_those_of_the_cpu(precision):
+    model = lw.LimitModel(width=8, hidden=16, heads=2, period=3, locality=2, precision=precision)
+    outputs = []
+    tokens = torch.randint(2, (3, 20, 50), generator=torch.Generator().manual_seed(0))
+    for device in ("cpu", "cuda"):
+        generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
+        ensemble = LimitEnsemble(
+            model, vocabulary=2, outputs=1, generators=generators, device=device, dtype=torch.float64
+        )
+        values = torch.randn(ensemble.stack.values.shape, generator=generators[0], dtype=torch.float64)
+        with torch.no_grad():
+            ensemble.stack.values.copy_(values)
+            summary = summarize(tokens.to(device), 2, 3, 2)
+            shaped = Summary(summary.counts, summary.suffix, summary.length.expand(3, 1))
+            outputs += [
+                ensemble.forward_counts(shaped).cpu(),
+                ensemble.forward_tokens(tokens.to(device)).cpu(),
+            ]
+    for other in outputs[1:]:
+        torch.testing.assert_close(other, outputs[0], rtol=1e-9, atol=1e-10)
+
+
+def test_a_replayed_step_is_the_ordinary_step():
+    task = lw.SimpleTask()
+    streams = [generator(seed, "data", "cuda") for seed in range(3)]
+    batches = count_batches([task] * 3, [4, 8, 16], 32, streams, period=1, locality=0)
+    length = torch.tensor([[4], [8], [16]], device="cuda")
+    drawn = [next(batches) for _ in range(20)]
+    results = []
+    for kind in (Step, GraphStep):
+        ensemble = start_ensemble(lw.LimitModel(width=8, hidden=16), task, range(3), "cuda", torch.float64)
+
+        def forward(counts, suffix, ensemble=ensemble):
+            return ensemble.forward_counts(Summary(counts, suffix, length))
+
+        step = kind(ensemble, forward, task, [1e-3, 1e-2, 1e-3])
+        for done, batch in enumerate(drawn):
+            step(batch, cosine(done, 20))
+        results.append((ensemble.stack.values.clone(), step.take_total()))
+    torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-10, atol=1e-12)
+
+
+def test_a_sweep_repeats_bit_for_bit():
+    runs = [
+        lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=length, steps=100, seed=seed))
+        for length in (4, 9)
+        for seed in range(3)
+    ]
+    first, second = (lw.train(runs, device="cuda") for _ in range(2))
+    assert first["value"].map(math.isfinite).all()
+    assert (first["value"] == second["value"]).all()
