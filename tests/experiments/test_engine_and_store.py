@@ -89,6 +89,17 @@ def test_rows_and_weights_of_a_run():
     assert list(ends["run"]) == [run.id for run in SWEEP[:2]]
 
 
+def test_attention_that_sharpens_with_the_length_is_reported_as_rising():
+    """In finite precision a logit gap g weighs T^g: what is learned at length 8 drifts for ever after."""
+    task, trainings = (
+        lw.SimpleTask(omega=4),
+        [lw.Training(length=8, steps=1500, seed=seed) for seed in range(2)],
+    )
+    for precision, trend in ((lw.Finite(53), "rising"), (lw.Infinite(), "level")):
+        runs = [lw.Run(task, lw.LimitModel(precision=precision), training) for training in trainings]
+        assert list(lw.plateaus(lw.train(runs))["trend"]) == [trend] * 2
+
+
 def test_the_store_gives_back_what_was_computed(tmp_path, small_ensembles):
     in_memory = lw.train(SWEEP)
     on_disk = lw.train(SWEEP, output=tmp_path)

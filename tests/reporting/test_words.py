@@ -6,7 +6,8 @@ from rich.console import Console
 
 import lengthwise as lw
 from laws import advice_of
-from lengthwise.reporting.words import advice_sentence, advice_table, power_of_ten, subject, tasks_table
+from lengthwise.reporting.tasks import subject, tasks_table
+from lengthwise.reporting.words import advice_sentence, advice_table, power_of_ten
 
 
 def power_law(length, seed):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from lengthwise.reporting.words import tasks_table
+from lengthwise.reporting.tasks import tasks_table
 from lengthwise.tasks import TASKS
 
 

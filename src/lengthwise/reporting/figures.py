@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 
 from lengthwise.experiments import Advice
 from lengthwise.reporting.files import replacing
-from lengthwise.reporting.words import subject
+from lengthwise.reporting.tasks import subject
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,

@@ -1,11 +1,9 @@
 """Answers in words and tables, for a terminal."""
 
-from collections.abc import Iterable
-
 from rich.table import Table
 
 from lengthwise.experiments import Advice
-from lengthwise.tasks import Task
+from lengthwise.reporting.tasks import subject
 
 
 def advice_sentence(advice: Advice) -> str:
@@ -64,35 +62,6 @@ def advice_table(advice: Advice) -> Table:
     table.caption = "plateau: median over seeds; level: seeds whose curve has levelled off"
     table.caption_justify = "left"
     return table
-
-
-def tasks_table(tasks: Iterable[Task]) -> Table:
-    """The tasks, with their knobs and what theory says of each."""
-    table = Table(show_lines=True)
-    for heading in ("task", "knobs (default)", "period", "locality", "C-RASP"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("what theory says", ratio=1)
-    for task in tasks:
-        theory = task.theory
-        knobs = "\n".join(f"--{name} ({knob(value)})" for name, value in task.knobs.items())
-        answer = {True: "yes", False: "no", None: "-"}[theory.in_crasp]
-        table.add_row(task.name, knobs, str(theory.period), str(theory.locality), answer, theory.statement)
-    return table
-
-
-def subject(task: Task) -> str:
-    """The task and its knobs, as the subject of a sentence; knobs at their default are left out, but for
-    the first.
-    """
-    first, *others = task.knobs.items()
-    default = type(task)().knobs
-    told = [first, *((name, value) for name, value in others if value != default[name])]
-    return f"{task.title} with " + " and ".join(f"{name} = {knob(value)}" for name, value in told)
-
-
-def knob(value: object) -> str:
-    """A knob's value as a person would write it."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def power_of_ten(number: int) -> str:
