@@ -8,7 +8,7 @@ from timing import device, machine, medians
 from lengthwise import LimitModel, SimpleTask, Training
 from lengthwise.training import start_ensemble, train_on_counts, train_on_tokens
 
-MODELS, LENGTH, STEPS = 4, 64, 32
+MODELS, LENGTH, STEPS = 4, 64, 256
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
             start_ensemble(LimitModel(), tasks[0], range(MODELS), device()), tasks, trainings
         )
 
-    tokens, counts = medians(work(train_on_tokens), work(train_on_counts), repeats=5)
+    tokens, counts = medians(work(train_on_tokens), work(train_on_counts), repeats=3)
     print(f"{machine()}, {MODELS} models, length {LENGTH}, batch {trainings[0].batch}")
     print(f"tokens  {MODELS * STEPS / tokens:10.0f} model-steps/s")
     print(f"counts  {MODELS * STEPS / counts:10.0f} model-steps/s")

@@ -7,7 +7,7 @@ from timing import device, machine, seconds
 from lengthwise import LimitModel, SimpleTask, Training
 from lengthwise.training import start_ensemble, train_on_counts
 
-STEPS = 128
+STEPS = 256
 
 
 def main(sizes: list[int]) -> None:

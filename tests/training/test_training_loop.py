@@ -8,7 +8,7 @@ import torch
 import lengthwise as lw
 from lengthwise.sequences import summarize
 from lengthwise.training import loss_at_length, start_ensemble, train_on_counts, train_on_tokens
-from lengthwise.training.data import count_batches, token_batches
+from lengthwise.training.data import count_batches, steps_at_once, token_batches
 from lengthwise.training.loop import cosine
 from lengthwise.training.randomness import generator
 
@@ -73,7 +73,7 @@ def test_data_streams_are_those_of_the_task():
         counts, suffix, target = next(
             count_batches([task] * 2, [length, 9], batch, streams, period=1, locality=0)
         )
-        again = task.sample_counts(64 * batch, length, generator(seed, "data"))
+        again = task.sample_counts(steps_at_once(batch, 1) * batch, length, generator(seed, "data"))
         assert torch.equal(counts[0], again.counts[:batch])
         assert torch.equal(suffix[0], again.suffix[:batch])
         torch.testing.assert_close(target[0], task.target_of_counts(again)[:batch])

@@ -27,6 +27,9 @@ from lengthwise.training import Evaluation, Progress, Training
 GRID = 1.2
 """Neighbouring training lengths differ by at most this factor (or by one)."""
 
+FINE = 1.1
+"""At the answer, the next shorter length measured is no further away than this factor (or one)."""
+
 SHORTEST = 4
 """The shortest training length of a pilot."""
 
@@ -81,7 +84,8 @@ class Advice:
     - ``prediction``: made from the pilot alone;
     - ``confirmed_length``: the shortest training length measured around the answer whose plateau (median
       over seeds) is within the tolerance; None if none was found or no prediction could be made;
-    - ``confirmed``: whether it lies in the predicted interval, widened by one step of the grid;
+    - ``confirmed``: whether it lies in the predicted interval, widened by the factor 1.1 to which it is
+      known;
     - ``lengths``: what was measured at each training length, in increasing order;
     - ``results``: all rows of all runs.
     """
@@ -110,7 +114,7 @@ class Advice:
         if self.confirmed_length is None or self.interval is None:
             return False
         low, high = self.interval
-        return low / GRID <= self.confirmed_length <= high * GRID
+        return low / FINE <= self.confirmed_length <= high * FINE
 
     @property
     def answer(self) -> AtLength | None:
@@ -271,17 +275,21 @@ class _Lab:
 
 
 def _pilot(lab: _Lab, tolerance: float, longest: int) -> Prediction:
-    """Train at short lengths, two more at a time, until enough of them are falling."""
+    """Train at short lengths, two more at a time, until enough of them are falling, or until the models no
+    longer fit even their own training lengths: longer ones would not be easier.
+    """
     grid = grid_between(SHORTEST, longest)
     begin, end = 0, min(5, len(grid))
     while True:
         lab.measure(grid[begin:end], "pilot")
-        medians = [lab.measured[length].plateau for length in lab.lengths]
-        if end == len(grid) or len(falling_lengths(lab.lengths, medians, lab.baseline)) >= FEWEST:
+        measured = [lab.measured[length] for length in lab.lengths]
+        last = measured[-1]
+        falling = falling_lengths(lab.lengths, [at.plateau for at in measured], lab.baseline)
+        unfit = all(at.fitted > FALLING * lab.baseline for at in measured[-FEWEST:])
+        if end == len(grid) or unfit or len(falling) >= FEWEST:
             break
         begin, end = end, min(end + 2, len(grid))
-    last = lab.measured[lab.lengths[-1]]
-    if last.fitted > FALLING * lab.baseline:
+    if unfit:
         return Prediction(
             None,
             None,
@@ -301,16 +309,25 @@ def _pilot(lab: _Lab, tolerance: float, longest: int) -> Prediction:
 
 def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:
     """Train around the prediction until, among the lengths measured there, one is within the tolerance and
-    the next shorter one is not; give up four times above the prediction.
+    the next shorter one is not, and close by; give up four times above the prediction.
     """
     low, high = max(1, math.floor(predicted / GRID)), math.ceil(predicted * GRID)
+    lab.measure(grid_between(low, high), "confirmation")
     while True:
-        lab.measure(grid_between(low, high), "confirmation")
         around = [length for length in lab.lengths if low <= length <= high]
         within = [length for length in around if lab.measured[length].plateau <= tolerance]
-        if not within and high < 4 * predicted:
+        if not within:
+            if high >= 4 * predicted:
+                return None
             high = math.ceil(high * GRID)
-        elif within and within[0] == low > 1:
+            lab.measure(grid_between(around[-1], high), "confirmation")
+        elif within[0] == low:
+            if low == 1:
+                return low
             low = max(1, math.floor(low / GRID))
+            lab.measure(grid_between(low, within[0]), "confirmation")
         else:
-            return within[0] if within else None
+            answer, shorter = within[0], around[around.index(within[0]) - 1]
+            if answer <= max(shorter + 1, shorter * FINE):
+                return answer
+            lab.measure([round(math.sqrt(shorter * answer))], "confirmation")

@@ -19,7 +19,7 @@ from lengthwise.tasks import CountTask
 from lengthwise.training import Progress, loss_at_length, start_ensemble, train_on_counts
 from lengthwise.training.data import steps_at_once
 
-CPU_MEMORY = 24 * 2**20
+CPU_MEMORY = 36 * 2**20
 """The working set of an ensemble on a CPU: about a last-level cache. Larger ones are no faster there and
 lose more work when they are killed."""
 

@@ -187,7 +187,8 @@ class LimitEnsemble:
 
     def _softmax(self, logits: Tensor, count: Tensor, log_length: Tensor) -> Tensor:
         """Attention to atoms that occur ``count`` times each: in finite precision the logits are log N
-        times their distance from the largest one present, and weights from 2^-bits down are zero.
+        times their distance from the largest one present, and weights from 2^-bits down are zero (rounding
+        decides where a weight is 2^-bits exactly).
         """
         if isinstance(self.model.precision, Finite):
             largest = logits.detach().masked_fill(count == 0, -math.inf).amax(-1, keepdim=True)

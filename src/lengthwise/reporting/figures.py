@@ -100,6 +100,8 @@ def _tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]
         textcoords="offset points",
         fontsize=8,
         color=GREY,
+        zorder=6,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
     )
 
 

@@ -10,7 +10,7 @@ from lengthwise.sequences import Summary, summarize
 from lengthwise.tasks import CountTask, Task
 
 DRAWN_AT_ONCE = 2**20
-MOST_STEPS = 64
+MOST_STEPS = 256
 """Data is drawn for this many steps at a time, to spare the sampler's overhead. Both are part of what
 makes a run reproducible: another value gives other draws from the same stream."""
 
