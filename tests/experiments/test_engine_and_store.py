@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import lengthwise as lw
 from lengthwise.experiments import engine, store
-from lengthwise.experiments.engine import CPU_MEMORY, bytes_of, plan, run_ensemble
+from lengthwise.experiments.engine import bytes_of, plan, run_ensemble
+from lengthwise.training.data import steps_at_once
 
 EVALUATION = lw.Evaluation(lengths=(10, 30, 100, 300, 1000), sequences=64)
 MODEL = lw.LimitModel(width=4, hidden=8)
@@ -62,19 +63,14 @@ def test_a_plan_is_a_partition_into_like_runs_within_memory(cases, most):
 
 
 def test_memory_estimate_is_of_the_right_order():
-    """The parameters alone, their gradients and Adam's state are five buffers of the weights' size."""
+    """Six buffers of the weights' size (values, gradients, rates, direction and Adam's two), the hidden
+    units of a batch, and what is drawn at once: a model needs these, and not much more.
+    """
     run = lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=8))
-    weights = 4 * (2 * 64 + 64 * 64 * 2 + 256 * 64 * 2 + 256 + 64)
-    assert 5 * weights < bytes_of(run) < 20 * weights
-    assert (
-        len(
-            plan(
-                [lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=8, seed=s)) for s in range(100)],
-                CPU_MEMORY,
-            )
-        )
-        > 5
-    )
+    weights = 2 * 64 + 64 * 64 * 2 + 256 * 64 * 2 + 256 + 64
+    drawn = steps_at_once(256, 1) * 256 * (2 + 1 + 1)
+    needed = 4 * (6 * weights + 256 * 256) + 8 * drawn
+    assert needed <= bytes_of(run) <= 1.5 * needed
 
 
 def test_rows_and_weights_of_a_run():
