@@ -36,7 +36,8 @@ def train(
 ) -> pd.DataFrame:
     """Train and measure all runs, and return their rows as one table.
 
-    With ``output``, results are kept in that folder as they come, and runs found there are not repeated.
+    With ``output``, results are kept in that folder as they come, and an ensemble whose runs are all found
+    there is not repeated.
     ``device`` is "cpu" or "cuda"; by default a GPU is used if there is one. ``progress`` is called with
     the number of model-steps done (those of runs found in ``output`` included).
     """
