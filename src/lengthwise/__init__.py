@@ -10,15 +10,17 @@ from lengthwise._version import __version__
 
 if TYPE_CHECKING:
     from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train
-    from lengthwise.limit import Finite, Infinite
+    from lengthwise.limit import Finite, Infinite, LimitLayer, LimitTransformer, constructions
     from lengthwise.models import LimitModel
+    from lengthwise.sequences import Summary, summarize
     from lengthwise.tasks import CountTask, SimpleTask, Task, Theory, task
     from lengthwise.training import Evaluation, Plateau, Training, plateau
 
 _HOMES = {
     "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train"),
-    "limit": ("Finite", "Infinite"),
+    "limit": ("Finite", "Infinite", "LimitLayer", "LimitTransformer"),
     "models": ("LimitModel",),
+    "sequences": ("Summary", "summarize"),
     "tasks": ("CountTask", "SimpleTask", "Task", "Theory", "task"),
     "training": ("Evaluation", "Plateau", "Training", "plateau"),
 }
@@ -30,24 +32,31 @@ __all__ = [
     "Evaluation",
     "Finite",
     "Infinite",
+    "LimitLayer",
     "LimitModel",
+    "LimitTransformer",
     "Plateau",
     "Run",
     "SimpleTask",
     "Store",
+    "Summary",
     "Task",
     "Theory",
     "Training",
     "__version__",
     "advise",
+    "constructions",
     "plateau",
     "plateaus",
+    "summarize",
     "task",
     "train",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "constructions":
+        return import_module(f"{__name__}.limit.constructions")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,5 +1,6 @@
-"""Limit transformers: weights, precision, evaluation, margins, norms, ready constructions."""
+"""Limit transformers: weights, precision, evaluation, files."""
 
 from lengthwise.limit.precision import Finite, Infinite, Precision
+from lengthwise.limit.transformer import Activation, LimitLayer, LimitTransformer
 
-__all__ = ["Finite", "Infinite", "Precision"]
+__all__ = ["Activation", "Finite", "Infinite", "LimitLayer", "LimitTransformer", "Precision"]

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import embedding, one_hot
 
-from lengthwise.limit import Finite, Infinite, Precision
+from lengthwise.limit import Activation, Finite, Infinite, LimitTransformer, Precision
 from lengthwise.models import mup
 from lengthwise.models.stack import Stack
 from lengthwise.sequences import Summary, types
@@ -99,6 +99,17 @@ class LimitEnsemble:
     def size(self) -> int:
         """The number of models."""
         return self.stack.size
+
+    def transformer(self, index: int) -> LimitTransformer:
+        """One of the models, in float64, for the theory to look at."""
+        weights = {name: value.double() for name, value in self.stack.weights(index).items()}
+        model = self.model
+        weights.setdefault("positions", torch.zeros(1, model.width, dtype=torch.float64))
+        for layer in range(model.layers):
+            no_local = torch.zeros(model.heads, 1, dtype=torch.float64)
+            weights.setdefault(f"layers.{layer}.local", no_local)
+        activations: list[Activation] = ["relu"] * model.layers
+        return LimitTransformer.from_tensors(weights, model.precision, activations)
 
     def forward_counts(self, summary: Summary) -> Float[Tensor, "M B o"]:
         """Outputs from summaries with batch axes (M, B)."""

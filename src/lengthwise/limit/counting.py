@@ -1,0 +1,82 @@
+"""One layer, exactly, from counts: the cost after counting does not depend on the length.
+
+Position j far from the end contributes through its type (token, residue) alone, a near one through its
+type and its distance. Axes: B string, H head, K type, W distance 0..locality, d width.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from lengthwise.limit.precision import Finite, Infinite
+from lengthwise.limit.transformer import LimitTransformer
+from lengthwise.sequences import Summary, summarize
+
+
+def evaluate_tokens(f: LimitTransformer, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B o"]:
+    """The output of a one-layer model at the end of each string."""
+    return evaluate_summary(f, summarize(tokens, f.vocabulary, f.period, f.locality))
+
+
+def check_summary(f: LimitTransformer, summary: Summary) -> Summary:
+    """The summary with one batch axis on the model's device, or what is wrong with it.
+
+    Counts and length must belong together: of the far positions 1 .. T - locality - 1, the number with
+    each residue is fixed by T.
+    """
+    counts, suffix = summary.counts, summary.suffix
+    expected = (f.vocabulary, f.period)
+    if tuple(counts.shape[-2:]) != expected:
+        raise ValueError(f"counts end in shape {tuple(counts.shape[-2:])}, expected {expected}, types")
+    if suffix.shape[-1] != f.locality + 1:
+        raise ValueError(f"suffix holds {suffix.shape[-1]} tokens, expected {f.locality + 1}, locality + 1")
+    device = f.embedding.device
+    counts = counts.reshape(-1, *expected).to(device)
+    suffix = suffix.reshape(-1, f.locality + 1).to(device)
+    length = summary.length.to(device).expand(summary.suffix.shape[:-1]).reshape(-1)
+    if (counts < 0).any() or (counts != counts.round()).any():
+        raise ValueError("counts must be whole numbers of at least 0")
+    distance = torch.arange(f.locality + 1, device=device)
+    inside = distance < length.unsqueeze(-1)
+    if (length < 1).any() or ((suffix >= 0) != inside).any() or (suffix >= f.vocabulary).any():
+        raise ValueError(f"suffix must hold the last min(length, {f.locality + 1}) tokens and -1 before them")
+    far = (length - f.locality - 1).clamp_min(0).unsqueeze(-1)
+    residue = torch.arange(f.period, device=device)
+    sizes = far // f.period + ((residue >= 1) & (residue <= far % f.period)).long()
+    if (counts.sum(-2) != sizes).any():
+        raise ValueError("counts do not add up to the number of far positions with each residue")
+    return Summary(counts, suffix, length)
+
+
+def evaluate_summary(f: LimitTransformer, summary: Summary) -> Float[Tensor, "B o"]:
+    """The output of a one-layer model at the end of strings known by their summaries (one batch axis)."""
+    (layer,) = f.layers
+    types = (f.embedding.unsqueeze(1) + f.positions).flatten(0, 1)
+    distance = torch.arange(layer.locality + 1, device=types.device)
+    residue = (summary.length.unsqueeze(-1) - distance) % f.period
+    inside = summary.suffix >= 0
+    near_BW = summary.suffix.clamp_min(0) * f.period + residue
+    query_Bd = types[near_BW[:, 0]]
+    log_length = summary.length.double().log()
+
+    logits_BHK = torch.einsum("ke,hed,bd->bhk", types, layer.key_query, query_Bd)
+    local = layer.local * log_length[..., None, None] if isinstance(f.precision, Infinite) else layer.local
+    near_BHW = logits_BHK.gather(2, near_BW.unsqueeze(1).expand(-1, layer.heads, -1)) + local
+    logits = torch.cat([logits_BHK, near_BHW], -1)
+    count = torch.cat([summary.counts.double().flatten(-2), inside.double()], -1).unsqueeze(1)
+    if isinstance(f.precision, Finite):
+        largest = logits.masked_fill(count == 0, -math.inf).amax(-1, keepdim=True)
+        below = (logits - largest) * (summary.length.double().log2()[..., None, None])
+        logits = (below * math.log(2)).masked_fill(below <= -f.precision.bits, -math.inf)
+    weights = torch.softmax(logits + count.log(), -1)
+    far_BHK, near_BHW = weights.split([types.shape[0], layer.locality + 1], -1)
+
+    values_HKd = types @ layer.value.mT
+    y = query_Bd + torch.einsum("bhk,hkd->bd", far_BHK, values_HKd)
+    for head in range(layer.heads):
+        y = y + torch.einsum("bw,bwd->bd", near_BHW[:, head], values_HKd[head][near_BW])
+    before = y @ layer.mlp_in.mT + layer.mlp_bias
+    hidden = torch.relu(before) if layer.activation == "relu" else (before >= 0).to(before.dtype)
+    return (y + hidden @ layer.mlp_out.mT) @ f.readout.mT

@@ -1,0 +1,112 @@
+"""Constructions against the exact targets of their tasks, at many lengths, within their proved errors."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import RECIPES, build
+
+import lengthwise as lw
+
+
+@settings(max_examples=80)
+@given(st.floats(0.1, 40), st.integers(1, 200), st.integers(0, 10**6))
+def test_simple_task_is_within_its_error_at_every_length(omega, knots, seed):
+    f = lw.constructions.simple_task(omega, knots)
+    task, error = lw.SimpleTask(omega=omega), lw.constructions.simple_task_error(omega, knots)
+    random = torch.Generator().manual_seed(seed)
+    for length in (1, 2, 3, 17, 300):
+        tokens = task.sample(20, length, random)
+        assert (f(tokens) - task.target(tokens)).abs().max() <= error + 1e-9
+    for length in (10**6, 10**12):
+        summary = task.sample_counts(200, length, random)
+        assert (f.evaluate_counts(summary) - task.target_of_counts(summary)).abs().max() <= error + 1e-9
+
+
+def test_the_error_of_simple_task_is_nearly_reached():
+    """So the bound could fail: the worst proportion comes within a few percent of it."""
+    f, error = lw.constructions.simple_task(16, 64), lw.constructions.simple_task_error(16, 64)
+    length = 10**6
+    zeros = torch.arange(0, length, 37, dtype=torch.float64)
+    counts = torch.stack([zeros, length - 1 - zeros], -1).unsqueeze(-1)
+    summary = lw.Summary(counts, torch.zeros(len(zeros), 1, dtype=torch.long), torch.tensor(length))
+    worst = (f.evaluate_counts(summary) - lw.SimpleTask(omega=16).target_of_counts(summary)).abs().max()
+    assert 0.9 * error < worst <= error
+
+
+@pytest.mark.parametrize(("period", "residue"), [(1, 0), (2, 0), (2, 1), (3, 2), (5, 2)])
+@pytest.mark.parametrize("method", ["fast", "reference"])
+def test_mod_p_is_exact(period, residue, method):
+    """On all strings up to length 8 and random longer ones that have a position of the class."""
+    f = lw.constructions.mod_p(period, residue)
+    random = torch.Generator().manual_seed(period)
+    words = [torch.tensor(list(itertools.product((0, 1), repeat=length))) for length in range(1, 9)]
+    words += [torch.randint(2, (10, length), generator=random) for length in (30, 99, 257)]
+    for tokens in words:
+        chosen = [i - 1 for i in range(1, tokens.shape[1] + 1) if i % period == residue]
+        if not chosen:
+            continue
+        expected = tokens[:, chosen].double().mean(1, keepdim=True)
+        torch.testing.assert_close(f.evaluate(tokens, method), expected, rtol=0, atol=1e-12)
+
+
+def test_mistakes():
+    for call in (
+        lambda: lw.constructions.simple_task(-1, 4),
+        lambda: lw.constructions.simple_task(math.inf, 4),
+        lambda: lw.constructions.simple_task(3, 0),
+        lambda: lw.constructions.mod_p(0, 0),
+        lambda: lw.constructions.mod_p(3, 3),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            call()
+
+
+@settings(max_examples=200)
+@given(RECIPES)
+def test_counts_and_strings_give_the_same_output(recipe):
+    f, tokens = build(recipe, layers=1)
+    summary = lw.summarize(tokens, f.vocabulary, f.period, f.locality)
+    torch.testing.assert_close(f.evaluate_counts(summary), f(tokens), rtol=1e-12, atol=1e-12)
+    one = lw.summarize(tokens[0], f.vocabulary, f.period, f.locality)
+    torch.testing.assert_close(f.evaluate_counts(one), f(tokens[0]), rtol=1e-12, atol=1e-12)
+
+
+def test_summaries_that_are_none():
+    f = lw.constructions.mod_p(2, 1)
+    good = lw.summarize(torch.tensor([[0, 1, 1, 0]]), 2, 2, 0)
+    assert f.evaluate_counts(good).item() == 0.5
+    for counts, suffix, length, message in (
+        (good.counts[:, :, :1], good.suffix, 4, "counts end in shape"),
+        (good.counts, torch.zeros(1, 2, dtype=torch.long), 4, "suffix holds 2 tokens, expected 1"),
+        (good.counts, good.suffix, 5, "counts do not add up"),
+        (-good.counts, good.suffix, 4, "whole numbers of at least 0"),
+        (good.counts + 0.5, good.suffix, 4, "whole numbers of at least 0"),
+        (good.counts, good.suffix + 7, 4, "suffix must hold"),
+        (good.counts, good.suffix, 0, "suffix must hold"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            f.evaluate_counts(lw.Summary(counts, suffix, torch.tensor(length)))
+    two = build({**RECIPE_OF_TWO_LAYERS})[0]
+    with pytest.raises(ValueError, match="one layer, this one has 2"):
+        two.evaluate_counts(good)
+
+
+RECIPE_OF_TWO_LAYERS = {
+    "precision": lw.Infinite(),
+    "activation": "relu",
+    "vocabulary": 2,
+    "width": 2,
+    "period": 1,
+    "localities": [0, 0],
+    "heads": 1,
+    "hidden": 1,
+    "outputs": 1,
+    "weights": "normal",
+    "length": 4,
+    "one_token": False,
+    "seed": 0,
+}
