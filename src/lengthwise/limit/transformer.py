@@ -200,6 +200,30 @@ class LimitTransformer:
         check_tokens(batch, self.vocabulary)
         return batch.long().reshape(-1, batch.shape[-1])
 
+    def logit_margin(self) -> float:
+        """gamma(f), of a one-layer model in finite precision: see ``lengthwise.limit.margins``."""
+        from lengthwise.limit.margins import logit_margin
+
+        return logit_margin(self)
+
+    def hardmax_length(self) -> int | float:
+        """From which length on attention is hard: see ``lengthwise.limit.margins``."""
+        from lengthwise.limit.margins import hardmax_length
+
+        return hardmax_length(self)
+
+    def positional_margin(self) -> float:
+        """The gap in infinite precision: see ``lengthwise.limit.margins``."""
+        from lengthwise.limit.margins import positional_margin
+
+        return positional_margin(self)
+
+    def regimes(self) -> tuple[tuple[str, ...], ...]:
+        """What dominates each head at great length: see ``lengthwise.limit.margins``."""
+        from lengthwise.limit.margins import regimes
+
+        return regimes(self)
+
     def save(self, path: Path | str) -> None:
         """Write the model to a safetensors file."""
         from lengthwise.limit.files import save
