@@ -77,6 +77,4 @@ def evaluate_summary(f: LimitTransformer, summary: Summary) -> Float[Tensor, "B 
     y = query_Bd + torch.einsum("bhk,hkd->bd", far_BHK, values_HKd)
     for head in range(layer.heads):
         y = y + torch.einsum("bw,bwd->bd", near_BHW[:, head], values_HKd[head][near_BW])
-    before = y @ layer.mlp_in.mT + layer.mlp_bias
-    hidden = torch.relu(before) if layer.activation == "relu" else (before >= 0).to(before.dtype)
-    return (y + hidden @ layer.mlp_out.mT) @ f.readout.mT
+    return layer.after_mlp(y) @ f.readout.mT

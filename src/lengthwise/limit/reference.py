@@ -28,9 +28,7 @@ def after(
     """The stream after one layer."""
     weights = attention(layer, y, precision)
     y = y + torch.einsum("bhij,hde,bje->bid", weights, layer.value, y)
-    before = y @ layer.mlp_in.mT + layer.mlp_bias
-    hidden = torch.relu(before) if layer.activation == "relu" else (before >= 0).to(before.dtype)
-    return y + hidden @ layer.mlp_out.mT
+    return layer.after_mlp(y)
 
 
 def attention(

@@ -67,6 +67,12 @@ class LimitLayer:
         """The largest distance tau with a logit of its own."""
         return self.local.shape[1] - 1
 
+    def after_mlp(self, y: Tensor) -> Tensor:
+        """The stream after the MLP, for a stream (..., d) after attention."""
+        before = y @ self.mlp_in.mT + self.mlp_bias
+        hidden = torch.relu(before) if self.activation == "relu" else (before >= 0).to(before.dtype)
+        return y + hidden @ self.mlp_out.mT
+
 
 _LAYER_AXES = {"key_query": 3, "value": 3, "local": 2, "mlp_in": 2, "mlp_bias": 1, "mlp_out": 2}
 LAYER_TENSORS = tuple(_LAYER_AXES)
@@ -163,10 +169,12 @@ class LimitTransformer:
     ) -> Tensor:
         """The same, by a chosen method; both are exact.
 
-        "fast" counts types for a model of one layer, in one pass over the tokens. Deeper models are
-        evaluated by "reference", as the definition says, in time and memory quadratic in the length.
+        - "fast": one layer by counting types, in one pass over the tokens; two layers by prefix counts, in
+          linear time and, beside the tokens, constant memory; more layers as "reference";
+        - "reference": as the definition says, in time and memory quadratic in the length.
         """
         from lengthwise.limit.counting import evaluate_tokens
+        from lengthwise.limit.prefixes import evaluate_two_layers
         from lengthwise.limit.reference import stream
 
         if method not in ("fast", "reference"):
@@ -174,6 +182,8 @@ class LimitTransformer:
         batch = self.check_tokens(tokens)
         if method == "fast" and len(self.layers) == 1:
             output = evaluate_tokens(self, batch)
+        elif method == "fast" and len(self.layers) == 2:
+            output = evaluate_two_layers(self, batch)
         else:
             output = stream(self, batch)[:, -1] @ self.readout.mT
         return output if torch.as_tensor(tokens).dim() == 2 else output[0]
