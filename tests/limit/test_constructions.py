@@ -53,8 +53,74 @@ def test_mod_p_is_exact(period, residue, method):
         torch.testing.assert_close(f.evaluate(tokens, method), expected, rtol=0, atol=1e-12)
 
 
+def markov(length, vocabulary, order, random):
+    """A string of a Markov chain with Dirichlet rows."""
+    rows = -torch.rand(vocabulary**order, vocabulary, generator=random, dtype=torch.float64).log()
+    steps = (rows / rows.sum(-1, keepdim=True)).cumsum(-1)[:, :-1].tolist()
+    word, state = [], 0
+    for chance in torch.rand(length, generator=random).tolist():
+        token = sum(chance >= step for step in steps[state])
+        word.append(token)
+        state = (state * vocabulary + token) % vocabulary**order
+    return torch.tensor(word)
+
+
+def exact_k_gram(word, k, vocabulary):
+    """The empirical distribution of what followed earlier occurrences of the last k tokens."""
+    tokens = word.tolist()
+    text, last = "".join(map(str, tokens)), "".join(map(str, tokens[-k:]))
+    counts, start = [0] * vocabulary, text.find(last)
+    while start != -1 and start + k < len(text):
+        counts[tokens[start + k]] += 1
+        start = text.find(last, start + 1)
+    total = sum(counts)
+    return None if total == 0 else torch.tensor(counts, dtype=torch.float64) / total
+
+
+@pytest.mark.parametrize(("k", "vocabulary"), [(1, 2), (1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize("tolerance", [0.5, 0.01])
+def test_k_gram_is_within_its_error(k, vocabulary, tolerance):
+    f = lw.constructions.k_gram(k, vocabulary, tolerance)
+    random = torch.Generator().manual_seed(k)
+    checked, telling = 0, 0
+    for length in (10, 30, 100, 300, 1000, 10_000):
+        for _ in range(4):
+            word = markov(length, vocabulary, k, random)
+            exact = exact_k_gram(word, k, vocabulary)
+            bound = lw.constructions.k_gram_error(word, k, vocabulary, tolerance)
+            if exact is None:
+                assert bound == math.inf
+                continue
+            distance = (f(word) - exact).abs().sum().item() / 2
+            assert distance <= bound
+            checked += 1
+            telling += bound < 1
+    assert checked > 15
+    assert telling > 3
+
+
+def test_k_gram_at_a_million_tokens():
+    """The error that stays is at most the tolerance for a context that is not rare."""
+    f = lw.constructions.k_gram(2, 3, 0.01)
+    word = markov(10**6, 3, 2, torch.Generator().manual_seed(0))
+    exact = exact_k_gram(word, 2, 3)
+    bound = lw.constructions.k_gram_error(word, 2, 3, 0.01)
+    assert (f(word) - exact).abs().sum().item() / 2 <= bound < 0.05
+
+
+def test_k_gram_of_one_token_is_an_induction_head():
+    """k = 1: after ... a b ... a it says b."""
+    f = lw.constructions.k_gram(1, 5, 1e-6)
+    word = torch.tensor([0, 1, 2, 3, 4] * 200 + [2])
+    bound = lw.constructions.k_gram_error(word, 1, 5, 1e-6)
+    assert (f(word) - torch.eye(5)[3].double()).abs().sum().item() / 2 <= bound < 0.2
+
+
 def test_mistakes():
     for call in (
+        lambda: lw.constructions.k_gram(0, 3, 0.1),
+        lambda: lw.constructions.k_gram(2, 0, 0.1),
+        lambda: lw.constructions.k_gram(2, 3, 0.0),
         lambda: lw.constructions.simple_task(-1, 4),
         lambda: lw.constructions.simple_task(math.inf, 4),
         lambda: lw.constructions.simple_task(3, 0),

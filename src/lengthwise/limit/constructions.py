@@ -3,9 +3,12 @@
 import math
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
-from lengthwise.limit.precision import Finite
+from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
+from lengthwise.sequences import check_tokens
 
 
 def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransformer:
@@ -68,7 +71,80 @@ def mod_p(period: int, residue: int, *, bits: float = 16) -> LimitTransformer:
     return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
 
 
-def _zeros(*shapes: tuple[int, ...]) -> list[torch.Tensor]:
+def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
+    """f(x) ~ the distribution of the tokens that followed earlier occurrences of the last k tokens.
+
+    Two layers in infinite precision, without MLP, in k + 2 blocks of ``vocabulary`` coordinates. Block 0
+    holds the token; head t of layer 1 has phi(t) = 2, so it copies the token t positions back to block t;
+    layer 2 compares the k tokens before a position with the last k, by logit beta for each that agrees, and
+    copies the token there to the last block; with k = 1 this is an induction head.
+    beta = ln(2 vocabulary^k / tolerance): for a context that makes up at least vocabulary^-k of the string,
+    the part of the error that does not fall with the length is at most half the tolerance.
+    ``k_gram_error`` bounds the whole of it for a given string.
+    """
+    beta = _k_gram_beta(k, vocabulary, tolerance)
+    width = (k + 2) * vocabulary
+    block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
+    eye = torch.eye(vocabulary, dtype=torch.float64)
+    embedding, positions, readout = _zeros((vocabulary, width), (1, width), (vocabulary, width))
+    embedding[:, block[0]] = eye
+    readout[:, block[k + 1]] = eye
+    no_logits, copy, local = _zeros((k, width, width), (k, width, width), (k, k + 1))
+    compare, follow, no_local = _zeros((1, width, width), (1, width, width), (1, 1))
+    for t in range(1, k + 1):
+        copy[t - 1, block[t], block[0]] = eye
+        local[t - 1, t] = 2.0
+        compare[0, block[t], block[t - 1]] = beta * eye
+    follow[0, block[k + 1], block[0]] = eye
+    mlp_in, mlp_bias, mlp_out = _zeros((0, width), (0,), (width, 0))
+    layers = (
+        LimitLayer(no_logits, copy, local, mlp_in, mlp_bias, mlp_out),
+        LimitLayer(compare, follow, no_local, mlp_in, mlp_bias, mlp_out),
+    )
+    return LimitTransformer(embedding, positions, layers, readout, Infinite())
+
+
+def k_gram_error(tokens: Int[Tensor, "T"], k: int, vocabulary: int, tolerance: float) -> float:
+    """A bound on the total variation between ``k_gram`` and the exact estimator on a string in which the
+    last k tokens have occurred before; infinite if they have not.
+
+    With J the positions whose k predecessors are the last k tokens, delta_i = (i - 1)/(i^2 + i - 1) the
+    attention of a layer-1 head that misses its position, and Delta_j = beta (k delta_j + (k - 1) delta_T),
+    it is
+
+        max( sum over J of 1 - e^-Delta_j,  k + sum over other j > k of min(1, e^(Delta_j - beta)) ) / |J|.
+
+    Proof: compare with weights e^(beta k) on J and 0 elsewhere. Inner products of substochastic vectors move
+    by at most delta_j + delta_T, those of block 0 with itself by delta_j; matches only lose weight, others
+    gain at most up to e^(beta k).
+    """
+    check_tokens(tokens, vocabulary)
+    beta, length = _k_gram_beta(k, vocabulary, tolerance), len(tokens)
+    if length <= k:
+        return math.inf
+    context = sum(tokens[t : length - k + t + 1] * vocabulary ** (k - 1 - t) for t in range(k))
+    assert isinstance(context, Tensor)
+    match = context[:-1] == context[-1]  # entry i: the tokens i + 1 .. i + k, before position i + k + 1
+    found = int(match.sum())
+    if found == 0:
+        return math.inf
+    position = torch.arange(k + 1, length + 1, dtype=torch.float64, device=tokens.device)
+    missed = (position - 1) / (position**2 + position - 1)
+    move = beta * (k * missed + (k - 1) * missed[-1])
+    lost = float((1 - torch.exp(-move[match])).sum())
+    gained = k + float(torch.exp(move[~match] - beta).clamp_max(1.0).sum())
+    return max(lost, gained) / found
+
+
+def _k_gram_beta(k: int, vocabulary: int, tolerance: float) -> float:
+    for name, number in (("k", k), ("vocabulary", vocabulary)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    _positive(tolerance, "tolerance")
+    return k * math.log(vocabulary) + math.log(2 / min(tolerance, 1.0))
+
+
+def _zeros(*shapes: tuple[int, ...]) -> list[Tensor]:
     return [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
 
 
