@@ -16,6 +16,9 @@ from torch import Tensor
 BEFORE_START = -1
 """Stands in a suffix for positions before the first one, where the string is shorter than the window."""
 
+PIECE = {False: 2**16, True: 2**26}
+"""How many tokens are counted at once, on a CPU and on a GPU."""
+
 LONGEST = 2**53
 """Counts travel as float64 where they are sampled: every integer up to here is exact."""
 
@@ -76,21 +79,32 @@ def check_tokens(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> None:
         )
 
 
-def types(tokens: Int[Tensor, "*batch length"], period: int) -> Int[Tensor, "*batch length"]:
-    """The type of every position as one number, ``token * period + residue``."""
-    positions = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
+def types(tokens: Int[Tensor, "*batch length"], period: int, before: int = 0) -> Int[Tensor, "*batch length"]:
+    """The type of every position as one number, ``token * period + residue``, of tokens that stand after
+    ``before`` others.
+    """
+    positions = torch.arange(before + 1, before + tokens.shape[-1] + 1, device=tokens.device)
     return tokens.long() * period + positions % period
 
 
 def counts(
     tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1
 ) -> Int[Tensor, "*batch {vocabulary} {period}"]:
-    """Number of positions with each (token, residue)."""
-    check_tokens(tokens, vocabulary)
+    """Number of positions with each (token, residue).
+
+    One pass, in pieces that stay in a cache: beside the tokens it needs no memory that grows with them.
+    """
     batch, size = tokens.shape[:-1], vocabulary * period
-    rows = types(tokens, period).reshape(batch.numel(), tokens.shape[-1])
-    rows = rows + size * torch.arange(batch.numel(), device=tokens.device).unsqueeze(-1)
-    flat = torch.bincount(rows.flatten(), minlength=batch.numel() * size)
+    rows = tokens.reshape(batch.numel(), tokens.shape[-1])
+    first = size * torch.arange(batch.numel(), device=tokens.device).unsqueeze(-1)
+    flat = torch.zeros(batch.numel() * size, dtype=torch.long, device=tokens.device)
+    piece = max(1, PIECE[tokens.device.type == "cuda"] // max(1, batch.numel()))
+    for start in range(0, tokens.shape[-1], piece):
+        part = rows[:, start : start + piece]
+        check_tokens(part, vocabulary)
+        kinds = types(part, period, start) if period > 1 else part
+        kinds = kinds + first if batch.numel() > 1 else kinds
+        flat += torch.bincount(kinds.reshape(-1), minlength=batch.numel() * size)
     return flat.reshape(*batch, vocabulary, period)
 
 
@@ -122,8 +136,8 @@ def summarize(
 ) -> Summary:
     """One pass over the tokens, after which one layer needs nothing else of them."""
     check_length(tokens.shape[-1])
-    check_tokens(tokens, vocabulary)
-    far = tokens[..., : max(0, tokens.shape[-1] - locality - 1)]
+    far, near = tokens.tensor_split([max(0, tokens.shape[-1] - locality - 1)], -1)
+    check_tokens(near, vocabulary)
     return Summary(
         counts(far, vocabulary, period),
         suffix(tokens, locality + 1),

@@ -179,13 +179,15 @@ class LimitTransformer:
 
         if method not in ("fast", "reference"):
             raise ValueError(f"method must be 'fast' or 'reference', got {method!r}")
-        batch = self.check_tokens(tokens)
+        batch = self._batch(tokens)
         if method == "fast" and len(self.layers) == 1:
-            output = evaluate_tokens(self, batch)
-        elif method == "fast" and len(self.layers) == 2:
-            output = evaluate_two_layers(self, batch)
+            output = evaluate_tokens(self, batch)  # which checks the tokens as it counts them
         else:
-            output = stream(self, batch)[:, -1] @ self.readout.mT
+            check_tokens(batch, self.vocabulary)
+            if method == "fast" and len(self.layers) == 2:
+                output = evaluate_two_layers(self, batch)
+            else:
+                output = stream(self, batch)[:, -1] @ self.readout.mT
         return output if torch.as_tensor(tokens).dim() == 2 else output[0]
 
     def evaluate_counts(self, summary: Summary) -> Tensor:
@@ -198,8 +200,8 @@ class LimitTransformer:
             raise ValueError(f"evaluate_counts needs a model of one layer, this one has {len(self.layers)}")
         return evaluate_summary(self, check_summary(self, summary)).reshape(*summary.suffix.shape[:-1], -1)
 
-    def check_tokens(self, tokens: Tensor | Sequence[int]) -> Tensor:
-        """The tokens as a batch (B, T) of int64 on the model's device, or what is wrong with them."""
+    def _batch(self, tokens: Tensor | Sequence[int]) -> Tensor:
+        """The tokens as a batch (B, T) of int64 on the model's device, or what is wrong with their shape."""
         batch = torch.as_tensor(tokens, device=self.embedding.device)
         if batch.dim() not in (1, 2):
             raise ValueError(f"tokens must have one or two axes, got shape {tuple(batch.shape)}")
@@ -207,7 +209,6 @@ class LimitTransformer:
             raise ValueError("tokens is empty: a string has at least one token")
         if batch.is_floating_point() or batch.is_complex() or batch.dtype == torch.bool:
             raise ValueError(f"tokens must be whole numbers, got {batch.dtype}")
-        check_tokens(batch, self.vocabulary)
         return batch.long().reshape(-1, batch.shape[-1])
 
     def logit_margin(self) -> float:
