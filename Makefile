@@ -34,6 +34,7 @@ bench: install
 	$(BIN)/python benchmarks/counts_against_tokens.py
 	$(BIN)/python benchmarks/evaluation_length.py
 	$(BIN)/python benchmarks/ensemble_size.py
+	$(BIN)/python benchmarks/limit_evaluation.py 1e7
 
 docs: .venv/docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html

@@ -98,7 +98,7 @@ def counts(
     rows = tokens.reshape(batch.numel(), tokens.shape[-1])
     first = size * torch.arange(batch.numel(), device=tokens.device).unsqueeze(-1)
     flat = torch.zeros(batch.numel() * size, dtype=torch.long, device=tokens.device)
-    piece = max(1, PIECE[tokens.device.type == "cuda"] // max(1, batch.numel()))
+    piece = max(1, PIECE[tokens.is_cuda] // max(1, batch.numel()))
     for start in range(0, tokens.shape[-1], piece):
         part = rows[:, start : start + piece]
         check_tokens(part, vocabulary)
