@@ -85,7 +85,7 @@ def test_a_summary_partitions_the_positions(case, period, locality):
 
 @given(st.integers(0, 200), st.integers(1, 9))
 def test_residue_sizes_count_positions(length, period):
-    sizes = residue_sizes(length, period).tolist()
+    sizes = residue_sizes(torch.tensor(length), period).tolist()
     assert sizes == [sum(i % period == r for i in range(1, length + 1)) for r in range(period)]
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 BEFORE_START = -1
 """Stands in a suffix for positions before the first one, where the string is shorter than the window."""
 
-PIECE = {False: 2**16, True: 2**26}
-"""How many tokens are counted at once, on a CPU and on a GPU."""
+PIECE, PIECE_ON_GPU = 2**16, 2**26
+"""How many tokens are counted at once."""
 
 LONGEST = 2**53
 """Counts travel as float64 where they are sampled: every integer up to here is exact."""
@@ -53,10 +53,6 @@ class Summary:
         tokens = torch.arange(vocabulary, device=self.suffix.device)
         near = (self.suffix.unsqueeze(-1) == tokens).sum(-2)
         return self.counts.sum(-1) + near.to(self.counts.dtype)
-
-    def to(self, device: torch.device | str) -> "Summary":
-        """The same summary on another device."""
-        return Summary(self.counts.to(device), self.suffix.to(device), self.length.to(device))
 
 
 def check_length(length: int, name: str = "length") -> int:
@@ -98,7 +94,7 @@ def counts(
     rows = tokens.reshape(batch.numel(), tokens.shape[-1])
     first = size * torch.arange(batch.numel(), device=tokens.device).unsqueeze(-1)
     flat = torch.zeros(batch.numel() * size, dtype=torch.long, device=tokens.device)
-    piece = max(1, PIECE[tokens.is_cuda] // max(1, batch.numel()))
+    piece = max(1, (PIECE_ON_GPU if tokens.is_cuda else PIECE) // max(1, batch.numel()))
     for start in range(0, tokens.shape[-1], piece):
         part = rows[:, start : start + piece]
         check_tokens(part, vocabulary)
@@ -124,11 +120,11 @@ def suffix(tokens: Int[Tensor, "*batch length"], window: int) -> Int[Tensor, "*b
     return torch.nn.functional.pad(near, (0, window - near.shape[-1]), value=BEFORE_START)
 
 
-def residue_sizes(length: int, period: int, device: torch.device | str = "cpu") -> Int[Tensor, "{period}"]:
-    """How many of the positions 1..length have each residue."""
-    whole, rest = divmod(max(length, 0), period)
-    residues = torch.arange(period, device=device)
-    return whole + ((residues >= 1) & (residues <= rest)).long()
+def residue_sizes(length: Int[Tensor, "*batch"], period: int) -> Int[Tensor, "*batch {period}"]:
+    """How many of the positions 1..length have each residue; none if the length is negative."""
+    length = length.clamp_min(0).unsqueeze(-1)
+    residues = torch.arange(period, device=length.device)
+    return length // period + ((residues >= 1) & (residues <= length % period)).long()
 
 
 def summarize(

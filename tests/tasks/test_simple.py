@@ -76,7 +76,7 @@ def test_sampled_counts_have_exactly_the_distribution_of_counted_strings(
         (tuple(near), tuple(far))
         for near, far in zip(summary.suffix.tolist(), summary.counts[:, 0].tolist(), strict=True)
     )
-    sizes = residue_sizes(length - locality - 1, period).tolist()
+    sizes = residue_sizes(torch.tensor(length - locality - 1), period).tolist()
     assert torch.equal(summary.counts.sum(1), torch.tensor(sizes).double().expand(40_000, -1))
     probability = {}
     within = min(length, locality + 1)

@@ -5,7 +5,6 @@ A command is a module with a frozen dataclass ``Command``, whose fields are its 
 """
 
 import contextlib
-import difflib
 import importlib
 import io
 import os
@@ -16,6 +15,7 @@ from dataclasses import fields
 from types import ModuleType
 from typing import Any, NoReturn
 
+from lengthwise._messages import nearest, one_line
 from lengthwise._version import __version__
 
 COMMANDS = {
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
-        print(f"lengthwise: {_one_line(str(error))}", file=sys.stderr)
+        print(f"lengthwise: {one_line(error)}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
         print(
@@ -74,7 +74,7 @@ def _help() -> str:
 def _module(name: str) -> ModuleType:
     if name not in COMMANDS:
         kind = "flag" if name.startswith("-") else "command"
-        raise ValueError(f"there is no {kind} {name!r}{_nearest(name, list(COMMANDS))}")
+        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(COMMANDS))}")
     return importlib.import_module(f"lengthwise.cli.{name}")
 
 
@@ -99,13 +99,8 @@ def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
         raise ValueError(f"{_unboxed(boxed.getvalue())} (lengthwise {name} --help tells the flags)") from None
     if unknown:
         flags = [f"--{field.name.replace('_', '-')}" for field in fields(module.Command)]
-        raise ValueError(f"lengthwise {name} has no flag {unknown[0]!r}{_nearest(unknown[0], flags)}")
+        raise ValueError(f"lengthwise {name} has no flag {unknown[0]!r}{nearest(unknown[0], flags)}")
     return command
-
-
-def _nearest(word: str, choices: list[str]) -> str:
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(choices)}"
 
 
 def _unboxed(text: str) -> str:
@@ -121,9 +116,5 @@ def _unboxed(text: str) -> str:
             paragraphs.append("")
         else:
             paragraphs[-1] += f" {inside}"
-    _, *below = map(_one_line, paragraphs)
-    return next(filter(None, below), _one_line(text))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    below = [paragraph.strip() for paragraph in paragraphs[1:] if paragraph.strip()]
+    return one_line(below[0] if below else text)

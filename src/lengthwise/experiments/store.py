@@ -32,6 +32,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from lengthwise._messages import one_line
 from lengthwise._version import __version__
 from lengthwise.experiments.results import COLUMNS, Result, table
 from lengthwise.experiments.run import Run, run_from
@@ -109,7 +110,7 @@ class Store:
         try:
             return pq.read_table(path).to_pandas().astype(COLUMNS)
         except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read as a table of results: {_line(error)}") from error
+            raise ValueError(f"{path} cannot be read as a table of results: {one_line(error)}") from error
 
     def weights(self, run: Run) -> dict[str, Tensor]:
         """The weights of one run."""
@@ -117,7 +118,7 @@ class Store:
         try:
             return load_file(path)
         except (OSError, SafetensorError) as error:
-            raise ValueError(f"{path} cannot be read as weights: {_line(error)}") from error
+            raise ValueError(f"{path} cannot be read as weights: {one_line(error)}") from error
 
     def table(self, runs: Sequence[Run] | None = None) -> pd.DataFrame:
         """The long table of some runs (all of them if not given), with their specifications."""
@@ -130,7 +131,7 @@ class Store:
             run = run_from(json.loads(path.read_text())["specification"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{path} cannot be read as the specification of a run: {_line(error)}"
+                f"{path} cannot be read as the specification of a run: {one_line(error)}"
             ) from error
         if run.id != folder.name:
             raise ValueError(f"{path} is the specification of run {run.id}, not of {folder.name}")
@@ -157,7 +158,3 @@ def _write(folder: Path, result: Result, made_by: Mapping[str, object]) -> None:
     for path in folder.iterdir():
         with open(path, "rb") as file:
             os.fsync(file.fileno())
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

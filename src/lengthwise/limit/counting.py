@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitTransformer
-from lengthwise.sequences import Summary, summarize
+from lengthwise.sequences import Summary, residue_sizes, summarize
 
 
 def evaluate_tokens(f: LimitTransformer, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B o"]:
@@ -42,10 +42,7 @@ def check_summary(f: LimitTransformer, summary: Summary) -> Summary:
     inside = distance < length.unsqueeze(-1)
     if (length < 1).any() or ((suffix >= 0) != inside).any() or (suffix >= f.vocabulary).any():
         raise ValueError(f"suffix must hold the last min(length, {f.locality + 1}) tokens and -1 before them")
-    far = (length - f.locality - 1).clamp_min(0).unsqueeze(-1)
-    residue = torch.arange(f.period, device=device)
-    sizes = far // f.period + ((residue >= 1) & (residue <= far % f.period)).long()
-    if (counts.sum(-2) != sizes).any():
+    if (counts.sum(-2) != residue_sizes(length - f.locality - 1, f.period)).any():
         raise ValueError("counts do not add up to the number of far positions with each residue")
     return Summary(counts, suffix, length)
 

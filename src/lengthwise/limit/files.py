@@ -7,6 +7,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from lengthwise._files import replacing
+from lengthwise._messages import one_line
 from lengthwise.limit.precision import Finite, Infinite, Precision
 from lengthwise.limit.transformer import LAYER_TENSORS, TENSORS, LimitTransformer
 
@@ -19,14 +21,11 @@ def save(f: LimitTransformer, path: Path | str) -> None:
     precision = {"bits": f.precision.bits} if isinstance(f.precision, Finite) else None
     about = {"activations": [layer.activation for layer in f.layers], "finite": precision}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in f.tensors().items()}
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        save_file(tensors, temporary, {"format": FORMAT, "model": json.dumps(about)})
-        temporary.replace(path)
-    except (OSError, SafetensorError) as error:
-        raise OSError(f"cannot write {path}: {_line(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        try:
+            save_file(tensors, temporary, {"format": FORMAT, "model": json.dumps(about)})
+        except SafetensorError as error:
+            raise OSError(one_line(error)) from error
 
 
 def load(path: Path | str) -> LimitTransformer:
@@ -40,7 +39,7 @@ def load(path: Path | str) -> LimitTransformer:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         return _build(about, tensors)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read as a limit transformer: {_line(error)}") from error
+        raise ValueError(f"{path} cannot be read as a limit transformer: {one_line(error)}") from error
 
 
 def _build(about: dict[str, Any], tensors: dict[str, Any]) -> LimitTransformer:
@@ -51,7 +50,3 @@ def _build(about: dict[str, Any], tensors: dict[str, Any]) -> LimitTransformer:
         raise ValueError(f"tensors missing or surplus: {', '.join(wrong)}")
     precision: Precision = Finite(**about["finite"]) if about["finite"] is not None else Infinite()
     return LimitTransformer.from_tensors(tensors, precision, activations)
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -17,15 +17,15 @@ from torch import Tensor
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
 
-CHUNK = {False: 2**13, True: 2**19}
-"""How many positions are computed at once, over all strings, on a CPU and on a GPU."""
+CHUNK, CHUNK_ON_GPU = 2**13, 2**19
+"""How many positions are computed at once, over all strings."""
 
 
 def evaluate_two_layers(
     f: LimitTransformer, tokens: Int[Tensor, "B T"], chunk: int | None = None
 ) -> Float[Tensor, "B o"]:
     """The output of a two-layer model at the end of each string."""
-    chunk = chunk or max(1, CHUNK[tokens.is_cuda] // len(tokens))
+    chunk = chunk or max(1, (CHUNK_ON_GPU if tokens.is_cuda else CHUNK) // len(tokens))
     first, second = f.layers
     length = tokens.shape[1]
     left = max(0, length - 1 - (first.locality + 1))

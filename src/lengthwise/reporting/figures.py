@@ -13,8 +13,8 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
+from lengthwise._files import replacing
 from lengthwise.experiments import Advice
-from lengthwise.reporting.files import replacing
 from lengthwise.reporting.tasks import subject
 
 STYLE: dict[Any, Any] = {

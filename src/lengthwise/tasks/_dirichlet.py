@@ -69,7 +69,8 @@ def sample_counts(
     device, batch = generator.device, probabilities.shape[0]
     near = sample_tokens(probabilities, min(length, locality + 1), generator)
     near = torch.nn.functional.pad(near, (0, locality + 1 - near.shape[1]), value=BEFORE_START)
-    sizes = residue_sizes(length - locality - 1, period, device).double()
+    far_length = torch.full((), length - locality - 1, device=device)
+    sizes = residue_sizes(far_length, period).double()
     far = sample_multinomial(
         sizes.expand(batch, -1), probabilities.unsqueeze(1).expand(-1, period, -1), generator
     )

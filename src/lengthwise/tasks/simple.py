@@ -50,13 +50,13 @@ class SimpleTask(CountTask):
 
     @property
     def theory(self) -> Theory:
-        """One layer with M knots in its MLP reaches omega^2 / (2 M^2)."""
+        """One layer with M knots in its MLP reaches omega^2 / (2 M^2): see ``constructions.simple_task``."""
         return Theory(
             period=1,
             locality=0,
             in_crasp=None,
-            statement="real-valued, so C-RASP does not apply; one layer without positions and with M hidden "
-            "units comes within omega^2/(2 M^2) at every length",
+            statement="real-valued, so C-RASP does not apply; one layer without positions and with M + 1 "
+            "hidden units comes within omega^2/(2 M^2) at every length (proved)",
         )
 
     def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:

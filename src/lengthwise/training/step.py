@@ -1,6 +1,6 @@
 """One optimiser step of an ensemble; on a GPU, recorded once and then replayed as a whole.
 
-A step is some two hundred small operations. Launched one by one they cost a GPU more than their work
+A step is many small operations. Launched one by one they cost a GPU more than their work
 does, so after a few ordinary steps the next one is captured as a CUDA graph.
 """
 

@@ -1,8 +1,10 @@
-"""Files for people: complete or absent."""
+"""Files that are complete or absent."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from lengthwise._messages import one_line
 
 
 @contextmanager
@@ -13,6 +15,6 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OSError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
