@@ -195,7 +195,7 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
     bottom, top = axes.get_ylim()
     axes.set_ylim(bottom, top * (top / bottom) ** 0.3)  # room for the legend
     _powers_of_ten(axes)
-    ticks = [step * 2**octave for octave in range(2, 20) for step in (1, 1.25, 1.5)]
-    ticks = [tick for tick in ticks if lengths[0] <= tick <= lengths[-1]]
+    ticks = [step * 2**octave for octave in range(20) for step in (1, 1.25, 1.5)]
+    ticks = [tick for tick in ticks if lengths[0] <= tick <= lengths[-1] and tick == int(tick)]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.legend(loc="upper right", frameon=True, framealpha=0.9, edgecolor="none")
