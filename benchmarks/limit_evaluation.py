@@ -1,18 +1,21 @@
 """Exact evaluation of limit transformers at great length.
 
 One layer against a bare counting pass over the same array, in turns; two layers (vocabulary 4, period 3,
-locality 3, 2 heads, width 16) in tokens per second, with the exponent of growth between two lengths.
+locality 3, 2 heads, width 16) in tokens per second, with the exponent of growth between two lengths and the
+memory that the longer one needs beyond the shorter one.
 
     python benchmarks/limit_evaluation.py [LENGTH]
 """
 
 import math
+import resource
 import sys
 
 import torch
 from timing import device, machine, medians
 
-from lengthwise import Infinite, LimitLayer, LimitTransformer, constructions
+from lengthwise import Finite, Infinite, LimitLayer, LimitTransformer, constructions
+from lengthwise.limit.precision import Precision
 
 WIDTH, HEADS, HIDDEN = 16, 2, 16
 
@@ -25,15 +28,25 @@ def main(length: int) -> None:
     counted, evaluated = medians(lambda: torch.bincount(tokens, minlength=2), lambda: f(tokens), repeats=5)
     print(f"one layer, {length} tokens: {evaluated:.3f} s, {evaluated / counted:.2f} times a counting pass")
 
-    short, long = length // 100, length // 10
-    g = two_layers()
+    short, long = length // 1000, length // 10
     texts = [torch.randint(4, (size,), generator=random, device=device()) for size in (short, long)]
-    taken = medians(*(lambda text=text: g(text) for text in texts), repeats=3)
-    exponent = math.log(taken[1] / taken[0]) / math.log(long / short)
-    print(
-        f"two layers, {long} tokens: {long / taken[1] / 1e6:.2f} million tokens/s, "
-        f"growth exponent from {short}: {exponent:.3f}"
-    )
+    for precision in (Infinite(), Finite(16)):
+        g = two_layers(precision)
+        taken = medians(*(lambda text=text, g=g: g(text) for text in texts), repeats=3)
+        exponent = math.log(taken[1] / taken[0]) / math.log(long / short)
+        before = peak_memory()
+        g(torch.cat([texts[1]] * 5))
+        more = peak_memory() - before - 5 * long * 8
+        print(f"two layers, {precision}, {long} tokens: {long / taken[1] / 1e6:.2f} million tokens/s")
+        print(f"  growth exponent from {short} tokens: {exponent:.3f}")
+        print(f"  five times as long: {max(more, 0) / 2**20:.0f} MiB more beside the tokens")
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def on_device(f: LimitTransformer) -> LimitTransformer:
@@ -41,7 +54,7 @@ def on_device(f: LimitTransformer) -> LimitTransformer:
     return LimitTransformer.from_tensors(tensors, f.precision, [layer.activation for layer in f.layers])
 
 
-def two_layers() -> LimitTransformer:
+def two_layers(precision: Precision) -> LimitTransformer:
     random = torch.Generator().manual_seed(1)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -58,7 +71,7 @@ def two_layers() -> LimitTransformer:
         )
         for _ in range(2)
     )
-    return on_device(LimitTransformer(draw(4, WIDTH), draw(3, WIDTH), layers, draw(1, WIDTH), Infinite()))
+    return on_device(LimitTransformer(draw(4, WIDTH), draw(3, WIDTH), layers, draw(1, WIDTH), precision))
 
 
 if __name__ == "__main__":

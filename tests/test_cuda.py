@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
+from instances import build
 from scipy import stats
 
 import lengthwise as lw
@@ -97,3 +98,34 @@ def test_a_sweep_repeats_bit_for_bit():
     first, second = (lw.train(runs, device="cuda") for _ in range(2))
     assert first["value"].map(math.isfinite).all()
     assert (first["value"] == second["value"]).all()
+
+
+def on_cuda(f):
+    tensors = {name: tensor.cuda() for name, tensor in f.tensors().items()}
+    return lw.LimitTransformer.from_tensors(tensors, f.precision, [layer.activation for layer in f.layers])
+
+
+@pytest.mark.parametrize("weights", ["normal", "integers", "huge"])
+@pytest.mark.parametrize("precision", [lw.Infinite(), lw.Finite(6)])
+@pytest.mark.parametrize("localities", [[2], [2, 5], [0, 1, 2]])
+def test_limit_transformers_are_evaluated_as_on_the_cpu(localities, precision, weights):
+    for seed in range(5):
+        recipe = {"activation": "relu", "vocabulary": 3, "width": 4, "period": 2, "heads": 2, "hidden": 5}
+        recipe |= {"precision": precision, "localities": localities, "weights": weights, "seed": seed}
+        f, tokens = build(recipe | {"outputs": 2, "length": 150, "one_token": False})
+        expected = f.evaluate(tokens, "reference")
+        scale = float(expected.abs().max())
+        for method in ("fast", "reference"):
+            found = on_cuda(f).evaluate(tokens.cuda(), method).cpu()
+            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9 * scale)
+
+
+def test_two_layers_at_a_hundred_million_tokens():
+    """The k-gram construction at 10^8 tokens is within its proved error of what followed the last token."""
+    f = on_cuda(lw.constructions.k_gram(1, 3, 1e-3))
+    random = torch.Generator("cuda").manual_seed(0)
+    tokens = torch.randint(3, (10**8,), dtype=torch.uint8, generator=random, device="cuda")
+    followers = tokens[1:][tokens[:-1] == tokens[-1]]
+    exact = torch.bincount(followers, minlength=3).double() / len(followers)
+    bound = lw.constructions.k_gram_error(tokens.long(), 1, 3, 1e-3)
+    assert float((f(tokens) - exact).abs().sum()) / 2 <= bound < 1e-3

@@ -10,7 +10,7 @@ All functions take any number of leading batch axes and work on any device.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int, Real
+from jaxtyping import Integer, Real
 from torch import Tensor
 
 BEFORE_START = -1
@@ -34,8 +34,8 @@ class Summary:
     """
 
     counts: Real[Tensor, "*batch vocabulary period"]
-    suffix: Int[Tensor, "*batch window"]
-    length: Int[Tensor, "*#batch"]
+    suffix: Integer[Tensor, "*batch window"]
+    length: Integer[Tensor, "*#batch"]
 
     @property
     def locality(self) -> int:
@@ -64,7 +64,7 @@ def check_length(length: int, name: str = "length") -> int:
     return length
 
 
-def check_tokens(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> None:
+def check_tokens(tokens: Integer[Tensor, "*batch length"], vocabulary: int) -> None:
     """Raise ``ValueError`` unless every token is one of 0 .. vocabulary - 1."""
     if tokens.numel() == 0:
         return
@@ -75,7 +75,9 @@ def check_tokens(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> None:
         )
 
 
-def types(tokens: Int[Tensor, "*batch length"], period: int, before: int = 0) -> Int[Tensor, "*batch length"]:
+def types(
+    tokens: Integer[Tensor, "*batch length"], period: int, before: int = 0
+) -> Integer[Tensor, "*batch length"]:
     """The type of every position as one number, ``token * period + residue``, of tokens that stand after
     ``before`` others.
     """
@@ -84,8 +86,8 @@ def types(tokens: Int[Tensor, "*batch length"], period: int, before: int = 0) ->
 
 
 def counts(
-    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1
-) -> Int[Tensor, "*batch {vocabulary} {period}"]:
+    tokens: Integer[Tensor, "*batch length"], vocabulary: int, period: int = 1
+) -> Integer[Tensor, "*batch {vocabulary} {period}"]:
     """Number of positions with each (token, residue).
 
     One pass, in pieces that stay in a cache: beside the tokens it needs no memory that grows with them.
@@ -105,8 +107,8 @@ def counts(
 
 
 def prefix_counts(
-    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1
-) -> Int[Tensor, "*batch length {vocabulary} {period}"]:
+    tokens: Integer[Tensor, "*batch length"], vocabulary: int, period: int = 1
+) -> Integer[Tensor, "*batch length {vocabulary} {period}"]:
     """Counts of every prefix: row i - 1 (from 0) holds the counts of positions 1..i."""
     check_tokens(tokens, vocabulary)
     size = vocabulary * period
@@ -114,13 +116,13 @@ def prefix_counts(
     return indicator.cumsum(-2).unflatten(-1, (vocabulary, period))
 
 
-def suffix(tokens: Int[Tensor, "*batch length"], window: int) -> Int[Tensor, "*batch {window}"]:
+def suffix(tokens: Integer[Tensor, "*batch length"], window: int) -> Integer[Tensor, "*batch {window}"]:
     """The last ``window`` tokens by distance from the end: index 0 is the last one."""
     near = tokens[..., max(0, tokens.shape[-1] - window) :].flip(-1).long()
     return torch.nn.functional.pad(near, (0, window - near.shape[-1]), value=BEFORE_START)
 
 
-def residue_sizes(length: Int[Tensor, "*batch"], period: int) -> Int[Tensor, "*batch {period}"]:
+def residue_sizes(length: Integer[Tensor, "*batch"], period: int) -> Integer[Tensor, "*batch {period}"]:
     """How many of the positions 1..length have each residue; none if the length is negative."""
     length = length.clamp_min(0).unsqueeze(-1)
     residues = torch.arange(period, device=length.device)
@@ -128,7 +130,7 @@ def residue_sizes(length: Int[Tensor, "*batch"], period: int) -> Int[Tensor, "*b
 
 
 def summarize(
-    tokens: Int[Tensor, "*batch length"], vocabulary: int, period: int = 1, locality: int = 0
+    tokens: Integer[Tensor, "*batch length"], vocabulary: int, period: int = 1, locality: int = 0
 ) -> Summary:
     """One pass over the tokens, after which one layer needs nothing else of them."""
     check_length(tokens.shape[-1])

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Integer
 from torch import Tensor
 
 from lengthwise.limit.precision import Finite, Infinite
@@ -104,7 +104,7 @@ def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
     return LimitTransformer(embedding, positions, layers, readout, Infinite())
 
 
-def k_gram_error(tokens: Int[Tensor, "T"], k: int, vocabulary: int, tolerance: float) -> float:
+def k_gram_error(tokens: Integer[Tensor, "T"], k: int, vocabulary: int, tolerance: float) -> float:
     """A bound on the total variation between ``k_gram`` and the exact estimator on a string in which the
     last k tokens have occurred before; infinite if they have not.
 

@@ -7,7 +7,7 @@ type and its distance. Axes: B string, H head, K type, W distance 0..locality, d
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lengthwise.limit.precision import Finite, Infinite
@@ -15,7 +15,7 @@ from lengthwise.limit.transformer import LimitTransformer
 from lengthwise.sequences import Summary, residue_sizes, summarize
 
 
-def evaluate_tokens(f: LimitTransformer, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B o"]:
+def evaluate_tokens(f: LimitTransformer, tokens: Integer[Tensor, "B T"]) -> Float[Tensor, "B o"]:
     """The output of a one-layer model at the end of each string."""
     return evaluate_summary(f, summarize(tokens, f.vocabulary, f.period, f.locality))
 

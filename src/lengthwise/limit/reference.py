@@ -6,14 +6,14 @@ This is what every other evaluation is compared with. Axes: B string, H head, I 
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
 
 
-def stream(f: LimitTransformer, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
+def stream(f: LimitTransformer, tokens: Integer[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
     """The stream after the last layer, at every position."""
     position = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
     y = f.embedding[tokens] + f.positions[position % f.period]

@@ -69,9 +69,9 @@ class LimitLayer:
 
     def after_mlp(self, y: Tensor) -> Tensor:
         """The stream after the MLP, for a stream (..., d) after attention."""
-        before = y @ self.mlp_in.mT + self.mlp_bias
-        hidden = torch.relu(before) if self.activation == "relu" else (before >= 0).to(before.dtype)
-        return y + hidden @ self.mlp_out.mT
+        before = torch.nn.functional.linear(y, self.mlp_in, self.mlp_bias)
+        hidden = before.relu_() if self.activation == "relu" else (before >= 0).to(before.dtype)
+        return torch.nn.functional.linear(hidden, self.mlp_out).add_(y)
 
 
 _LAYER_AXES = {"key_query": 3, "value": 3, "local": 2, "mlp_in": 2, "mlp_bias": 1, "mlp_out": 2}
@@ -187,7 +187,7 @@ class LimitTransformer:
             if method == "fast" and len(self.layers) == 2:
                 output = evaluate_two_layers(self, batch)
             else:
-                output = stream(self, batch)[:, -1] @ self.readout.mT
+                output = stream(self, batch.long())[:, -1] @ self.readout.mT
         return output if torch.as_tensor(tokens).dim() == 2 else output[0]
 
     def evaluate_counts(self, summary: Summary) -> Tensor:
@@ -201,7 +201,7 @@ class LimitTransformer:
         return evaluate_summary(self, check_summary(self, summary)).reshape(*summary.suffix.shape[:-1], -1)
 
     def _batch(self, tokens: Tensor | Sequence[int]) -> Tensor:
-        """The tokens as a batch (B, T) of int64 on the model's device, or what is wrong with their shape."""
+        """The tokens as a batch (B, T) on the model's device, or what is wrong with their shape."""
         batch = torch.as_tensor(tokens, device=self.embedding.device)
         if batch.dim() not in (1, 2):
             raise ValueError(f"tokens must have one or two axes, got shape {tuple(batch.shape)}")
@@ -209,7 +209,7 @@ class LimitTransformer:
             raise ValueError("tokens is empty: a string has at least one token")
         if batch.is_floating_point() or batch.is_complex() or batch.dtype == torch.bool:
             raise ValueError(f"tokens must be whole numbers, got {batch.dtype}")
-        return batch.long().reshape(-1, batch.shape[-1])
+        return batch.reshape(-1, batch.shape[-1])
 
     def logit_margin(self) -> float:
         """gamma(f), of a one-layer model in finite precision: see ``lengthwise.limit.margins``."""
