@@ -50,7 +50,7 @@ def check_summary(f: LimitTransformer, summary: Summary) -> Summary:
 def evaluate_summary(f: LimitTransformer, summary: Summary) -> Float[Tensor, "B o"]:
     """The output of a one-layer model at the end of strings known by their summaries (one batch axis)."""
     (layer,) = f.layers
-    types = (f.embedding.unsqueeze(1) + f.positions).flatten(0, 1)
+    types = f.types()
     distance = torch.arange(layer.locality + 1, device=types.device)
     residue = (summary.length.unsqueeze(-1) - distance) % f.period
     inside = summary.suffix >= 0

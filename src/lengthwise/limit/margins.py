@@ -30,7 +30,7 @@ def logit_margin(f: LimitTransformer) -> float:
     if len(f.layers) != 1:
         raise ValueError(f"the logit margin is defined for one layer, this model has {len(f.layers)}")
     (layer,) = f.layers
-    types = (f.embedding.unsqueeze(1) + f.positions).flatten(0, 1)
+    types = f.types()
     unit = 4 * (types.shape[1] + 2) * torch.finfo(torch.float64).eps
     smallest = math.inf
     for head in range(layer.heads):
@@ -83,18 +83,20 @@ def hardmax_length(f: LimitTransformer) -> int | float:
 
 
 def positional_margin(f: LimitTransformer) -> float:
-    """The smallest, over all heads, of the gap between the two largest different numbers in
-    {phi(t)} and 1 (1 stands for the far positions together); 1 for a head whose phi(t) are all 1.
+    """The smallest ``head_margin`` over all heads; infinite for a model without heads.
 
-    Infinite for a model without heads. In infinite precision the weight that a head's limit neglects falls
-    like i to the minus this margin, if it is at most 1.
+    In infinite precision the weight that a head's limit neglects falls like i to the minus this margin, if it
+    is at most 1.
     """
-    smallest = math.inf
-    for layer in f.layers:
-        for local in layer.local.tolist():
-            distinct = sorted({*local, 1.0})
-            smallest = min(smallest, distinct[-1] - distinct[-2] if len(distinct) > 1 else 1.0)
-    return smallest
+    return min((head_margin(local) for layer in f.layers for local in layer.local.tolist()), default=math.inf)
+
+
+def head_margin(local: list[float]) -> float:
+    """The gap between the two largest different numbers in {phi(t)} and 1 (1 stands for the far positions
+    together); 1 for a head whose phi(t) are all 1.
+    """
+    distinct = sorted({*local, 1.0})
+    return distinct[-1] - distinct[-2] if len(distinct) > 1 else 1.0
 
 
 def regimes(f: LimitTransformer) -> tuple[tuple[Regime, ...], ...]:

@@ -75,7 +75,7 @@ class _FirstLayer:
         self.infinite = isinstance(f.precision, Infinite)
         self.vocabulary, self.period, self.kinds = f.vocabulary, f.period, f.vocabulary * f.period
         self.window = self.layer.locality + 1
-        types_Kd = (f.embedding.unsqueeze(1) + f.positions).flatten(0, 1)
+        types_Kd = f.types()
         self.types_dK = types_Kd.mT.contiguous()
         self.logits_HKQ = types_Kd @ self.layer.key_query @ types_Kd.mT
         # One type more stands for positions before the first; it weighs nothing and has value zero.

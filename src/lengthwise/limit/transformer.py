@@ -138,6 +138,10 @@ class LimitTransformer:
         """The largest distance with a logit of its own, in any layer."""
         return max(layer.locality for layer in self.layers)
 
+    def types(self) -> Tensor:
+        """The start of the stream at a position of each type, (S * period, d), token by token."""
+        return (self.embedding.unsqueeze(1) + self.positions).flatten(0, 1)
+
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by the name that files give it."""
         own = {name: getattr(self, name) for name in TENSORS}
@@ -234,6 +238,12 @@ class LimitTransformer:
         from lengthwise.limit.margins import regimes
 
         return regimes(self)
+
+    def complexity(self) -> float:
+        """C(f), on which training-length bounds depend: see ``lengthwise.limit.norms``."""
+        from lengthwise.limit.norms import complexity
+
+        return complexity(self)
 
     def save(self, path: Path | str) -> None:
         """Write the model to a safetensors file."""
