@@ -19,7 +19,7 @@ from timing import machine
 
 from lengthwise import LimitModel, Run, SimpleTask, Training, plateaus, train
 from lengthwise.experiments.results import curves
-from lengthwise.reporting.figures import STYLE, save_figure
+from lengthwise.reporting.canvas import STYLE, save_figure
 
 OMEGAS, LENGTHS, SEEDS, STEPS = (4, 8, 16), (4, 8, 16, 32, 64, 128), range(5), 5000
 TRIAL = {

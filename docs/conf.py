@@ -12,6 +12,7 @@ extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath", "deflist"]
 
 _shown: set[int] = set()
 

@@ -8,7 +8,7 @@ length up to 10^9.
 """
 
 import lengthwise as lw
-from lengthwise.reporting.figures import advice_figure
+from lengthwise.reporting.advice import advice_figure
 from lengthwise.reporting.words import advice_sentence
 
 advice = lw.advise(

@@ -1,4 +1,4 @@
-"""Files that are complete or absent."""
+"""Folders that are there, and files that are complete or absent."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,3 +18,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise OSError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they do not exist."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error

@@ -8,12 +8,17 @@ from pathlib import Path
 import lengthwise as lw
 from lengthwise import cli
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+COMMAND_LINE = r"^\$ lengthwise (.*?)(?:\s+#.*)?$"
 
 
 def test_every_command_line_parses():
-    lines = re.findall(r"^\$ lengthwise (.*?)(?:\s+#.*)?$", README, re.MULTILINE)
-    assert len(lines) >= 3
+    pages = [README, *(page.read_text() for page in (ROOT / "docs").glob("*.md"))]
+    lines = [line for page in pages for line in re.findall(COMMAND_LINE, page, re.MULTILINE)]
+    assert len(lines) >= 5
     for line in lines:
         name, *flags = shlex.split(line)
         module = importlib.import_module(f"lengthwise.cli.{name}")
@@ -22,9 +27,8 @@ def test_every_command_line_parses():
 
 def test_every_folder_named_exists():
     folders = re.findall(r"(\w+)/", README.split("## Where things are")[1].split("```")[1])
-    root = Path(__file__).parents[2]
     for folder in folders:
-        assert any((base / folder).is_dir() for base in (root, root / "src", root / "src/lengthwise")), folder
+        assert any((base / folder).is_dir() for base in (ROOT, ROOT / "src", ROOT / "src/lengthwise")), folder
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
@@ -42,3 +46,14 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     assert {"training.length", "metric", "value"} <= set(names["results"])
     assert set(names["results"]["training.length"]) == {8, 16, 32}
     assert names["advice"].task == lw.SimpleTask(omega=8)
+
+
+def test_the_example_of_limit_transformers_runs(tmp_path, monkeypatch):
+    """What its comments say is what its lines give."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/limit-transformers.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code, names)
+    f = names["f"]
+    assert f([0, 1, 1, 0, 1, 0, 0]).tolist() == [0.5]
+    assert (f.period, f.locality, f.logit_margin(), f.hardmax_length()) == (5, 0, 16.0, 2)

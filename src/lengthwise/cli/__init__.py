@@ -20,6 +20,7 @@ from lengthwise._version import __version__
 
 COMMANDS = {
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
+    "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
     "tasks": "list the tasks, their knobs, and what theory says of each",
 }
 

@@ -23,7 +23,8 @@ from lengthwise._files import replacing
 from lengthwise.experiments import advise
 from lengthwise.experiments.advice import Advice, Stage
 from lengthwise.models import LimitModel
-from lengthwise.reporting.figures import advice_figure, save_figure
+from lengthwise.reporting.advice import advice_figure
+from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.words import advice_sentence, advice_table
 from lengthwise.tasks import SimpleTask
 from lengthwise.training import Evaluation, Training, length_grid

@@ -32,6 +32,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from lengthwise._files import make_folder
 from lengthwise._messages import one_line
 from lengthwise._version import __version__
 from lengthwise.experiments.results import COLUMNS, Result, table
@@ -43,10 +44,7 @@ class Store:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OSError(f"cannot make the folder {self.folder}: {error.strerror}") from error
+        make_folder(self.folder)
 
     def check(self) -> None:
         """Raise ``OSError``, saying what is wrong, unless this process may write here now."""

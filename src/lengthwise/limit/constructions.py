@@ -1,11 +1,13 @@
 """Limit transformers written down by hand, each with the error that it is proved to stay within."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
+from lengthwise._messages import nearest
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
 from lengthwise.sequences import check_tokens
@@ -104,6 +106,11 @@ def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
     return LimitTransformer(embedding, positions, layers, readout, Infinite())
 
 
+def induction_head(vocabulary: int, tolerance: float) -> LimitTransformer:
+    """After ... a b ... a, say b: the k-gram construction with k = 1."""
+    return k_gram(1, vocabulary, tolerance)
+
+
 def k_gram_error(tokens: Integer[Tensor, "T"], k: int, vocabulary: int, tolerance: float) -> float:
     """A bound on the total variation between ``k_gram`` and the exact estimator on a string in which the
     last k tokens have occurred before; infinite if they have not.
@@ -134,6 +141,37 @@ def k_gram_error(tokens: Integer[Tensor, "T"], k: int, vocabulary: int, toleranc
     lost = float((1 - torch.exp(-move[match])).sum())
     gained = k + float(torch.exp(move[~match] - beta).clamp_max(1.0).sum())
     return max(lost, gained) / found
+
+
+CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float]]] = {
+    "simple": (simple_task, {"omega": 8.0, "knots": 64}),
+    "modp": (mod_p, {"period": 3, "residue": 0}),
+    "kgram": (k_gram, {"k": 2, "vocabulary": 3, "tolerance": 0.01}),
+    "induction": (induction_head, {"vocabulary": 3, "tolerance": 0.01}),
+}
+"""Every construction by the name that users type, with its parameters and their defaults."""
+
+
+def named(text: str) -> LimitTransformer:
+    """The construction that a text names, such as "simple" or "modp:period=5,residue=2"."""
+    name, _, given = text.partition(":")
+    if name not in CONSTRUCTIONS:
+        raise ValueError(f"there is no construction {name!r}{nearest(name, list(CONSTRUCTIONS))}")
+    make, defaults = CONSTRUCTIONS[name]
+    parameters = dict(defaults)
+    for part in given.split(",") if given else []:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"expected {name}:NAME=NUMBER,..., got {part!r} in {text!r}")
+        if key not in defaults:
+            raise ValueError(f"construction {name!r} has no parameter {key!r}{nearest(key, list(defaults))}")
+        kind = type(defaults[key])
+        try:
+            parameters[key] = kind(value)
+        except ValueError:
+            sort = "a whole number" if kind is int else "a number"
+            raise ValueError(f"{key} of construction {name!r} must be {sort}, got {value!r}") from None
+    return make(**parameters)
 
 
 def _k_gram_beta(k: int, vocabulary: int, tolerance: float) -> float:

@@ -30,9 +30,11 @@ def diameter(points: Float[Tensor, "K d"]) -> float:
 
 @dataclass(frozen=True)
 class HeadNorms:
-    """Of one head: |key_query|, |value|; of a first layer's head also, over the types of the model, the
-    diameter of the values (what moving all attention can change) and the oscillation of the token logits
-    (largest difference between two keys, for one query).
+    """Of one head: |key_query|, |value|, the diameter of its values (what moving its attention changes), and
+    the oscillation of its token logits (largest difference between two keys, for one query).
+
+    The last two are exact over the types of the model in the first layer, bounds over every string in the
+    second (``Parts``), and None beyond.
     """
 
     key_query: float
@@ -53,11 +55,15 @@ class LayerNorms:
 
 def layer_norms(f: LimitTransformer) -> tuple[LayerNorms, ...]:
     """The norms of every layer."""
-    result = []
+    result, parts = [], Parts.after_first_layer(f)
     for index, layer in enumerate(f.layers):
         heads = []
         for key_query, value in zip(layer.key_query, layer.value, strict=True):
-            spread = _spread(f.types(), key_query, value) if index == 0 else (None, None)
+            spread = None, None
+            if index == 0:
+                spread = _spread(f.types(), key_query, value)
+            elif index == 1:
+                spread = parts.diameter(value), parts.oscillation(key_query)
             heads.append(HeadNorms(operator_norm(key_query), operator_norm(value), *spread))
         eye = torch.eye(layer.width, dtype=torch.float64, device=layer.value.device)
         norms = operator_norm(layer.mlp_in), operator_norm(layer.mlp_out)

@@ -22,6 +22,17 @@ def stream(f: LimitTransformer, tokens: Integer[Tensor, "B T"]) -> Float[Tensor,
     return y
 
 
+def attentions(f: LimitTransformer, tokens: Integer[Tensor, "B T"]) -> list[Float[Tensor, "B H T T"]]:
+    """The attention weights of every layer, of every query to every key."""
+    position = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
+    y = f.embedding[tokens] + f.positions[position % f.period]
+    weights = []
+    for layer in f.layers:
+        weights.append(attention(layer, y, f.precision))
+        y = after(layer, y, f.precision)
+    return weights
+
+
 def after(
     layer: LimitLayer, y: Float[Tensor, "B T d"], precision: Finite | Infinite
 ) -> Float[Tensor, "B T d"]:

@@ -1,57 +1,30 @@
-"""Figures, drawn from advice and results, in a form that a paper could print."""
+"""The figure of an advice, in a form that a paper could print."""
 
 import math
-from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from lengthwise._files import replacing
 from lengthwise.experiments import Advice
+from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
 from lengthwise.reporting.tasks import subject
-
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "font.family": "sans-serif",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.labelsize": 9.5,
-    "axes.titlesize": 10,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "lines.linewidth": 1.4,
-    "savefig.dpi": 200,
-    "mathtext.default": "regular",
-}
-ANSWER = "#c1272d"
-GREY = "#555555"
-FIT = "#1f5fa8"
 
 
 def advice_figure(advice: Advice) -> Figure:
     """Left, loss against test length, one curve a training length; right, plateau against training length."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(9.6, 4.2), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = new_figure(9.6, 4.2)
         left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
         _loss_curves(left, advice)
         _plateaus(right, advice)
         figure.suptitle(f"{subject(advice.task)}, loss tolerance {advice.tolerance:g}", fontsize=11)
     return figure
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a PNG, complete or not at all."""
-    with replacing(path) as temporary, matplotlib.rc_context(STYLE):
-        figure.savefig(temporary, format="png")
 
 
 def _colors(lengths: list[int]) -> dict[int, tuple[float, ...]]:

@@ -8,7 +8,8 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 
 from laws import advice_of
-from lengthwise.reporting.figures import advice_figure, save_figure
+from lengthwise.reporting.advice import advice_figure
+from lengthwise.reporting.canvas import save_figure
 
 
 def power_law(length, seed):
