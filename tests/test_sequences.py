@@ -11,8 +11,10 @@ from lengthwise.sequences import (
     BEFORE_START,
     check_length,
     counts,
+    draw_summary,
     prefix_counts,
     residue_sizes,
+    string_of,
     suffix,
     summarize,
 )
@@ -107,3 +109,31 @@ def test_tokens_out_of_range_are_named(word):
 def test_lengths_that_are_none(length):
     with pytest.raises(ValueError, match="length must be"):
         check_length(length)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=30), st.integers(1, 4), st.integers(0, 5))
+def test_a_string_with_the_summary_of_another(word, period, locality):
+    summary = summarize(torch.tensor(word), 3, period, locality)
+    again = summarize(string_of(summary), 3, period, locality)
+    assert torch.equal(again.counts, summary.counts)
+    assert torch.equal(again.suffix, summary.suffix)
+    assert len(string_of(summary)) == len(word)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=30), st.integers(1, 3), st.integers(0, 5))
+def test_counts_of_the_whole_string_and_of_a_smaller_period(word, period, locality):
+    summary = summarize(torch.tensor(word), 3, 2 * period, locality)
+    folded = summary.folded(period)
+    assert torch.equal(folded.type_counts(), counts(torch.tensor(word), 3, period))
+    assert torch.equal(summary.token_counts(), counts(torch.tensor(word), 3).squeeze(-1))
+    assert torch.equal(folded.counts, summarize(torch.tensor(word), 3, period, locality).counts)
+
+
+def test_a_drawn_summary_belongs_to_a_string():
+    for length in (1, 2, 7, 1000):
+        drawn = draw_summary(3, 2, 3, length, seed=length)
+        again = summarize(string_of(drawn), 3, 2, 3)
+        assert torch.equal(again.counts, drawn.counts)
+        assert torch.equal(again.suffix, drawn.suffix)
+    long = draw_summary(2, 5, 1, 10**15, seed=0)
+    assert int(long.counts.sum()) == 10**15 - 2

@@ -9,35 +9,44 @@ from typing import TYPE_CHECKING
 from lengthwise._version import __version__
 
 if TYPE_CHECKING:
+    from lengthwise.bounds import Bound, Divergence, average_error, bound, divergence, tightness
     from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train
     from lengthwise.limit import Finite, Infinite, LimitLayer, LimitTransformer, constructions
     from lengthwise.models import LimitModel
     from lengthwise.sequences import Summary, summarize
-    from lengthwise.tasks import CountTask, SimpleTask, Task, Theory, task
+    from lengthwise.simulation import Simulation, simulate
+    from lengthwise.tasks import CountTask, KGramTask, ModPTask, SimpleTask, Task, Theory, task
     from lengthwise.training import Evaluation, Plateau, Training, plateau
 
 _HOMES = {
+    "bounds": ("Bound", "Divergence", "average_error", "bound", "divergence", "tightness"),
     "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train"),
     "limit": ("Finite", "Infinite", "LimitLayer", "LimitTransformer"),
     "models": ("LimitModel",),
     "sequences": ("Summary", "summarize"),
-    "tasks": ("CountTask", "SimpleTask", "Task", "Theory", "task"),
+    "simulation": ("Simulation", "simulate"),
+    "tasks": ("CountTask", "KGramTask", "ModPTask", "SimpleTask", "Task", "Theory", "task"),
     "training": ("Evaluation", "Plateau", "Training", "plateau"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Advice",
+    "Bound",
     "CountTask",
+    "Divergence",
     "Evaluation",
     "Finite",
     "Infinite",
+    "KGramTask",
     "LimitLayer",
     "LimitModel",
     "LimitTransformer",
+    "ModPTask",
     "Plateau",
     "Run",
     "SimpleTask",
+    "Simulation",
     "Store",
     "Summary",
     "Task",
@@ -45,11 +54,16 @@ __all__ = [
     "Training",
     "__version__",
     "advise",
+    "average_error",
+    "bound",
     "constructions",
+    "divergence",
     "plateau",
     "plateaus",
+    "simulate",
     "summarize",
     "task",
+    "tightness",
     "train",
 ]
 

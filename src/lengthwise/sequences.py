@@ -9,6 +9,7 @@ All functions take any number of leading batch axes and work on any device.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Integer, Real
 from torch import Tensor
@@ -18,6 +19,9 @@ BEFORE_START = -1
 
 PIECE, PIECE_ON_GPU = 2**16, 2**26
 """How many tokens are counted at once."""
+
+LONGEST_WRITTEN = 2**28
+"""Strings up to this length are written out from their summaries."""
 
 LONGEST = 2**53
 """Counts travel as float64 where they are sampled: every integer up to here is exact."""
@@ -49,10 +53,26 @@ class Summary:
 
     def token_counts(self) -> Real[Tensor, "*batch vocabulary"]:
         """How often each token occurs in the whole string, near part included."""
-        vocabulary = self.counts.shape[-2]
+        return self.type_counts().sum(-1)
+
+    def type_counts(self) -> Real[Tensor, "*batch vocabulary period"]:
+        """How often each type occurs in the whole string, near part included."""
+        vocabulary, period = self.counts.shape[-2:]
+        distance = torch.arange(self.suffix.shape[-1], device=self.suffix.device)
+        residue = (self.length.unsqueeze(-1) - distance) % period
         tokens = torch.arange(vocabulary, device=self.suffix.device)
-        near = (self.suffix.unsqueeze(-1) == tokens).sum(-2)
-        return self.counts.sum(-1) + near.to(self.counts.dtype)
+        residues = torch.arange(period, device=self.suffix.device)
+        is_token = self.suffix.unsqueeze(-1) == tokens
+        is_residue = (residue.unsqueeze(-1) == residues).expand(*is_token.shape[:-1], period)
+        near = torch.einsum("...ws,...wr->...sr", is_token.double(), is_residue.double())
+        return self.counts + near.to(self.counts.dtype)
+
+    def folded(self, period: int) -> "Summary":
+        """The same for a period that divides this one: residues that it does not tell apart, added."""
+        assert self.period % period == 0
+        if period == self.period:
+            return self
+        return Summary(self.counts.unflatten(-1, (-1, period)).sum(-2), self.suffix, self.length)
 
 
 def check_length(length: int, name: str = "length") -> int:
@@ -141,3 +161,37 @@ def summarize(
         suffix(tokens, locality + 1),
         torch.full((), tokens.shape[-1], device=tokens.device),
     )
+
+
+def string_of(summary: Summary) -> Integer[Tensor, "length"]:
+    """A string with this summary (one without batch axes): far tokens of each residue in order, then the
+    suffix.
+    """
+    vocabulary, period = summary.counts.shape
+    length = int(summary.length)
+    if length > LONGEST_WRITTEN:
+        raise ValueError(f"a string of {length} tokens is too long to write out: use its summary")
+    near = min(length, summary.locality + 1)
+    tokens = torch.empty(length, dtype=torch.long)
+    for residue in range(period):
+        first = (residue - 1) % period
+        column = torch.repeat_interleave(torch.arange(vocabulary), summary.counts[:, residue].cpu().long())
+        tokens[first : length - near : period] = column
+    tokens[length - near :] = summary.suffix[:near].cpu().flip(0)
+    return tokens
+
+
+def draw_summary(vocabulary: int, period: int, locality: int, length: int, seed: int) -> Summary:
+    """The summary of a random string: token probabilities uniform on the simplex, then independent tokens.
+
+    Nothing is drawn token by token, so any length up to ``LONGEST`` costs the same.
+    """
+    check_length(length)
+    random = np.random.default_rng(seed)
+    probabilities = random.dirichlet(np.ones(vocabulary))
+    near = min(length, locality + 1)
+    sizes = residue_sizes(torch.tensor(length - near), period).tolist()
+    columns = [random.multinomial(size, probabilities) for size in sizes]
+    tokens = torch.tensor(random.choice(vocabulary, near, p=probabilities))
+    padded = torch.nn.functional.pad(tokens, (0, locality + 1 - near), value=BEFORE_START)
+    return Summary(torch.tensor(np.stack(columns, -1)), padded, torch.tensor(length))

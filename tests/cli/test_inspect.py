@@ -85,11 +85,11 @@ def test_the_picture_is_the_attention():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("nothing", "'nothing' is neither a file nor a construction (simple, modp, kgram, induction"),
+        ("nothing", "'nothing' is no file, no run's folder, no construction (simple, modp, kgram, induction"),
         ("simple:omega=-1", "omega must be positive"),
         ("simple --input 012", "tokens must be between 0 and 1 (vocabulary 2), got 0 to 2"),
         ("simple --input 0x1", "an input is digits (01101) or numbers with commas, got '0x1'"),
-        ("simple --input 0,,1", "an input is digits"),
+        ("simple --input 0,x,1", "an input is digits"),
         ("simple --input 99999999999999999999,0", "an input is digits"),
         ("simple --seed -1", "seed must be a whole number"),
         (f"simple --input {'01' * 300}", "a picture of attention takes at most 512 tokens, got 600"),

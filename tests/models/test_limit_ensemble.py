@@ -205,7 +205,7 @@ def test_weights_come_out_and_go_in():
         ({"heads": -1}, "heads must be"),
         ({"period": 0}, "period must be"),
         ({"locality": -1}, "locality must be"),
-        ({"layers": 2}, "layers must be 1"),
+        ({"layers": 3}, "layers must be 1 or 2"),
     ],
 )
 def test_sizes_that_are_none(sizes, message):

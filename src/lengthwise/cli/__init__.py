@@ -19,8 +19,10 @@ from lengthwise._messages import nearest, one_line
 from lengthwise._version import __version__
 
 COMMANDS = {
+    "bound": "say on how long inputs two models must agree, so that they agree at every length",
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
+    "simulate": "find a short string on which two models do what they do on a long one",
     "tasks": "list the tasks, their knobs, and what theory says of each",
 }
 

@@ -1,5 +1,6 @@
 """How models and inputs are named on the command line."""
 
+import re
 from pathlib import Path
 
 import torch
@@ -14,28 +15,52 @@ LONGEST_PICTURE = 512
 
 
 def model_of(text: str) -> LimitTransformer:
-    """The model in a file, or the construction of that name."""
-    if Path(text).exists():
-        return LimitTransformer.load(text)
+    """The model in a file, the trained model of a run (its folder in a store), or a construction by name."""
+    path = Path(text)
+    if (path / "spec.json").is_file():
+        from lengthwise.experiments import Store
+
+        return Store(path.parent).transformer(path.name)
+    if path.exists():
+        return LimitTransformer.load(path)
     if text.partition(":")[0] in CONSTRUCTIONS:
         return named(text)
     known = ", ".join(CONSTRUCTIONS)
-    raise ValueError(f"{text!r} is neither a file nor a construction ({known}, as in modp:period=5)")
+    raise ValueError(f"{text!r} is no file, no run's folder, no construction ({known}, as in modp:period=5)")
+
+
+MODEL = "a file that save wrote, the folder of a run, or a construction such as modp:period=5,residue=2"
 
 
 def tokens_of(text: str | None, vocabulary: int, seed: int, length: int) -> Tensor:
     """The tokens that a text spells, or as many as asked for, drawn at random."""
     if text is None:
         check_length(length)
-        if seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {seed}")
+        check_seed(seed)
         return torch.randint(vocabulary, (length,), generator=torch.Generator().manual_seed(seed))
-    parts = text.split(",") if "," in text else list(text.strip())
+    parts = (
+        re.split(r"[,\s]+", text.strip(", \n\t")) if re.search(r"[,\s]", text.strip()) else list(text.strip())
+    )
     try:
-        tokens = torch.tensor([int(part) for part in parts])
+        tokens = torch.tensor([int(part) for part in parts], dtype=torch.long)
     except (ValueError, RuntimeError, OverflowError):
         raise ValueError(f"an input is digits (01101) or numbers with commas, got {text[:40]!r}") from None
     if tokens.numel() == 0:
         raise ValueError("the input is empty: a string has at least one token")
     check_tokens(tokens, vocabulary)
     return tokens
+
+
+def check_seed(seed: int) -> None:
+    """Raise ``ValueError`` unless the seed is at least 0."""
+    if seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed}")
+
+
+def file_text(path: Path) -> str:
+    """The text of a file of tokens, or one line that says why it cannot be read."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ValueError(f"cannot read {path}: {reason}") from error

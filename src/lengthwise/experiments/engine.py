@@ -16,7 +16,7 @@ from lengthwise.experiments.results import Result, metrics_frame, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
 from lengthwise.tasks import CountTask
-from lengthwise.training import Progress, loss_at_length, start_ensemble, train_on_counts
+from lengthwise.training import Progress, loss_at_length, start_ensemble, train_on_counts, train_on_tokens
 from lengthwise.training.data import steps_at_once
 
 CPU_MEMORY = 36 * 2**20
@@ -82,7 +82,8 @@ def plan(runs: Sequence[Run], memory: int) -> list[list[Run]]:
     for run in runs:
         training = run.training
         shape = (type(run.task), run.task.vocabulary, run.task.outputs, run.model, run.evaluation)
-        length = None if isinstance(run.task, CountTask) else training.length
+        counted = isinstance(run.task, CountTask) and run.model.layers == 1
+        length = None if counted else training.length
         shapes.setdefault((*shape, training.steps, training.batch, length), []).append(run)
     ensembles = []
     for alike in shapes.values():
@@ -100,7 +101,9 @@ def bytes_of(run: Run) -> int:
     parameters = sum(torch.Size(role.shape).numel() for role in roles)
     kinds = run.task.vocabulary * model.period
     activations = batch * (3 * model.hidden + 6 * kinds * (model.heads + 1) * model.window)
-    made = 1 if isinstance(run.task, CountTask) else run.training.length
+    made = 1 if isinstance(run.task, CountTask) and model.layers == 1 else run.training.length
+    if model.layers > 1:
+        activations = 8 * batch * made * (kinds * (model.heads + 1) + model.hidden)
     drawn = steps_at_once(batch, made) * batch * (kinds + model.window + run.task.outputs + made - 1)
     return 4 * (6 * parameters + activations) + 8 * drawn
 
@@ -109,7 +112,8 @@ def run_ensemble(runs: Sequence[Run], device: torch.device, progress: Progress |
     """Train and measure runs of one shape together."""
     tasks, trainings = [run.task for run in runs], [run.training for run in runs]
     ensemble = start_ensemble(runs[0].model, tasks[0], [t.seed for t in trainings], device)
-    curve = train_on_counts(ensemble, tasks, trainings, progress)
+    train_all = train_on_counts if runs[0].model.layers == 1 else train_on_tokens
+    curve = train_all(ensemble, tasks, trainings, progress)
     rows: list[list[tuple[int, int, str, float]]] = [
         [
             (step, run.training.length, "training_loss", value)

@@ -37,6 +37,7 @@ from lengthwise._messages import one_line
 from lengthwise._version import __version__
 from lengthwise.experiments.results import COLUMNS, Result, table
 from lengthwise.experiments.run import Run, run_from
+from lengthwise.limit import LimitTransformer
 
 
 class Store:
@@ -117,6 +118,14 @@ class Store:
             return load_file(path)
         except (OSError, SafetensorError) as error:
             raise ValueError(f"{path} cannot be read as weights: {one_line(error)}") from error
+
+    def transformer(self, folder: str) -> LimitTransformer:
+        """The trained model of the run in this folder of the store, its id."""
+        run = self._specification(self.folder / folder)
+        try:
+            return run.model.transformer(self.weights(run))
+        except ValueError as error:
+            raise ValueError(f"{self.folder / folder} holds no trained model: {one_line(error)}") from error
 
     def table(self, runs: Sequence[Run] | None = None) -> pd.DataFrame:
         """The long table of some runs (all of them if not given), with their specifications."""

@@ -143,11 +143,70 @@ def k_gram_error(tokens: Integer[Tensor, "T"], k: int, vocabulary: int, toleranc
     return max(lost, gained) / found
 
 
+def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransformer:
+    """A model that is 0 on all inputs of length at most (k L)^k, L = ``slope``, and comes as close to 1 as
+    one likes on longer ones: at a tolerance below 1, no shorter training length can do for all models of
+    k + 1 heads and slope L.
+
+    Tokens 0..k, and the nested sets A_j = {0, .., j}. Head j = 0..k attends uniformly to the tokens of A_j if
+    there are any (logit ``bits`` on A_j and 0 elsewhere, so hard from length 2^(bits/bits) = 2 on, and at
+    length 1 there is nothing to choose from); its value is 0 on token j and 1 on every other. The output is
+
+        f = relu(1 - h_0 - L (h_1 + .. + h_k)).
+
+    Write N_j for the number of positions with a token of A_j, so N_k = T. If token 0 does not occur, h_0 = 1
+    and f = 0. If it occurs, every A_j is met, h_0 = 0 and h_j = N_(j-1)/N_j for j >= 1.
+
+    Proof that f = 0 up to (k L)^k. f > 0 means L sum_j N_(j-1)/N_j < 1. The product of these k ratios is
+    N_0/T >= 1/T, so by the inequality of the means their sum is at least k T^(-1/k), and T > (k L)^k.
+
+    Proof that f comes close to 1. N_j = M^j gives f = 1 - k L/M.
+
+    If M = k L is a whole number, the first length with f > 0 is M^k + 1: N_j = M^j for j < k and
+    N_k = M^k + 1 make the sum smaller than k/M = 1/L.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    _positive(slope, "slope")
+    heads = k + 1
+    width = 2 * heads + 1  # which token, what each head says, and the output
+    embedding, positions, key_query, value, readout = _zeros(
+        (heads, width), (1, width), (heads, width, width), (heads, width, width), (1, width)
+    )
+    embedding[:, :heads] = torch.eye(heads, dtype=torch.float64)
+    readout[0, -1] = 1.0
+    no_local, mlp_in, mlp_bias, mlp_out = _zeros((heads, 1), (1, width), (1,), (width, 1))
+    for head in range(heads):
+        key_query[head, : head + 1, :heads] = bits  # the query is one of the tokens
+        value[head, heads + head, :heads] = 1.0
+        value[head, heads + head, head] = 0.0
+        mlp_in[0, heads + head] = -slope if head else -1.0
+    mlp_bias[0], mlp_out[-1, 0] = 1.0, 1.0
+    layer = LimitLayer(key_query, value, no_local, mlp_in, mlp_bias, mlp_out)
+    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+
+
+def constant(vocabulary: int, outputs: int = 1, value: float = 0.0, *, bits: float = 16) -> LimitTransformer:
+    """f(x) = ``value`` in each of its outputs, on every string: without heads and hidden units."""
+    for name, number in (("vocabulary", vocabulary), ("outputs", outputs)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
+    embedding = torch.ones(vocabulary, 1, dtype=torch.float64)
+    readout = torch.full((outputs, 1), value, dtype=torch.float64)
+    positions, no_heads, no_local, mlp_in, mlp_bias, mlp_out = _zeros(
+        (1, 1), (0, 1, 1), (0, 1), (0, 1), (0,), (1, 0)
+    )
+    layer = LimitLayer(no_heads, no_heads, no_local, mlp_in, mlp_bias, mlp_out)
+    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+
+
 CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float]]] = {
     "simple": (simple_task, {"omega": 8.0, "knots": 64}),
     "modp": (mod_p, {"period": 3, "residue": 0}),
     "kgram": (k_gram, {"k": 2, "vocabulary": 3, "tolerance": 0.01}),
     "induction": (induction_head, {"vocabulary": 3, "tolerance": 0.01}),
+    "lower-bound": (lower_bound_family, {"k": 2, "slope": 2.0}),
+    "zero": (constant, {"vocabulary": 2}),
 }
 """Every construction by the name that users type, with its parameters and their defaults."""
 

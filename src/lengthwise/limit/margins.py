@@ -3,9 +3,7 @@
 import math
 from typing import Literal
 
-import torch
-from torch import Tensor
-
+from lengthwise.limit.hard import HardAttention
 from lengthwise.limit.precision import Finite
 from lengthwise.limit.transformer import LimitTransformer
 
@@ -23,39 +21,14 @@ def logit_margin(f: LimitTransformer) -> float:
     A(q; q) + phi(0), and of every token s at distance t = 1..tau, A((s, r - t); q) + phi(t).
 
     Two logits count as equal if they differ by no more than rounding can account for: 4 (d + 2) units in the
-    last place of the sum of the absolute values of the terms, which bounds the error of evaluating both.
+    last place of the sum of the absolute values of the terms, which bounds the error of evaluating both (see
+    ``lengthwise.limit.hard``).
     """
     if not isinstance(f.precision, Finite):
         raise ValueError("the logit margin is defined in finite precision: there logits do not grow with i")
     if len(f.layers) != 1:
         raise ValueError(f"the logit margin is defined for one layer, this model has {len(f.layers)}")
-    (layer,) = f.layers
-    types = f.types()
-    unit = 4 * (types.shape[1] + 2) * torch.finfo(torch.float64).eps
-    smallest = math.inf
-    for head in range(layer.heads):
-        table = types @ layer.key_query[head] @ types.mT
-        size = types.abs() @ layer.key_query[head].abs() @ types.abs().mT
-        for query in range(types.shape[0]):
-            keys, local = _attainable(f, query, layer.local[head])
-            logits = table[keys, query] + local
-            error = unit * float((size[keys, query] + local.abs()).max())
-            gaps = logits.sort().values.diff()
-            gaps = gaps[gaps > error]
-            if gaps.numel():
-                smallest = min(smallest, float(gaps.min()))
-    return smallest
-
-
-def _attainable(f: LimitTransformer, query: int, local: Tensor) -> tuple[Tensor, Tensor]:
-    """The key types that a query type can meet, far and near, and the local logit that comes with each."""
-    everything = torch.arange(f.vocabulary * f.period)
-    keys, extra = [everything, torch.tensor([query])], [torch.zeros(len(everything)), local[:1].cpu()]
-    for distance in range(1, local.shape[0]):
-        residue = (query - distance) % f.period
-        keys.append(torch.arange(f.vocabulary) * f.period + residue)
-        extra.append(local[distance].cpu().expand(f.vocabulary))
-    return torch.cat(keys).to(local.device), torch.cat(extra).double().to(local.device)
+    return HardAttention.of(f).margin
 
 
 def hardmax_length(f: LimitTransformer) -> int | float:

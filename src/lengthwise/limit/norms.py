@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lengthwise.limit.hard import HardAttention
 from lengthwise.limit.margins import head_margin, regimes
 from lengthwise.limit.precision import Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
@@ -97,7 +98,7 @@ def lipschitz(f: LimitTransformer) -> float:
     return mlp_lipschitz(f.layers[-1], f.readout)
 
 
-def sensitivity(f: LimitTransformer) -> float:
+def sensitivity(f: LimitTransformer, *, hard: bool = False) -> float:
     """Lambda_f of a one-layer model: if the attention of every head moves by at most eta in total variation,
     the output moves by at most Lambda_f eta (Euclidean norm). At most ``lipschitz`` times the sum of the
     heads' diameters, and usually far less.
@@ -113,6 +114,9 @@ def sensitivity(f: LimitTransformer) -> float:
     Sum over the heads the largest of this over pairs of types, and take the largest sum over query types. If
     all values lie on one line, the output along it is piecewise linear, and its largest slope is taken
     instead. Steps (heaviside) that can be crossed make it infinite.
+
+    With ``hard``, for two strings with hard attention on which every head attends to keys of the same rank:
+    then attention moves only between keys of one rank, and only their differences count.
     """
     if len(f.layers) != 1:
         raise ValueError(f"the sensitivity is defined for one layer, this model has {len(f.layers)}")
@@ -128,17 +132,20 @@ def sensitivity(f: LimitTransformer) -> float:
         if crossed.any():
             return math.inf
         on_Qm = torch.zeros_like(on_Qm)
+    ranks = HardAttention.of(f) if hard else None
     line = _line(values_HKd)
     if line is not None and layer.activation == "relu":
-        return _on_a_line(f, types, values_HKd, line)
+        return _on_a_line(f, types, values_HKd, line, ranks)
     largest = 0.0
     differences_HPd = (values_HKd.unsqueeze(1) - values_HKd.unsqueeze(2)).flatten(1, 2)
     through_HPm = differences_HPd @ layer.mlp_in.mT
-    for on_m, undecided_m in zip(on_Qm, undecided_Qm, strict=True):
+    for query, (on_m, undecided_m) in enumerate(zip(on_Qm, undecided_Qm, strict=True)):
         share = on_m.double() + undecided_m.double() / 2
         straight = differences_HPd @ f.readout.mT + (through_HPm * share) @ out.mT
-        bent = (through_HPm.abs() * undecided_m) @ out.norm(dim=0) / 2
-        largest = max(largest, float((straight.norm(dim=-1) + bent).amax(-1).sum()))
+        moved_HP = straight.norm(dim=-1) + (through_HPm.abs() * undecided_m) @ out.norm(dim=0) / 2
+        if ranks is not None:
+            moved_HP = moved_HP * ranks.together(query).flatten(1)
+        largest = max(largest, float(moved_HP.amax(-1).sum()))
     return largest
 
 
@@ -163,14 +170,21 @@ def _line(values_HKd: Tensor) -> Tensor | None:
     return rows[0] if len(sizes) < 2 or sizes[1] <= ROUNDING * size else None
 
 
-def _on_a_line(f: LimitTransformer, types: Tensor, values_HKd: Tensor, direction: Tensor) -> float:
+def _on_a_line(
+    f: LimitTransformer,
+    types: Tensor,
+    values_HKd: Tensor,
+    direction: Tensor,
+    ranks: HardAttention | None,
+) -> float:
     (layer,) = f.layers
     reach_HK = values_HKd @ direction
     low, high = float(reach_HK.amin(1).sum()), float(reach_HK.amax(1).sum())
     base_Qd = types + values_HKd[:, 0].sum(0) - direction * reach_HK[:, 0].sum()
     through_m, out = layer.mlp_in @ direction, f.readout @ layer.mlp_out
-    steepest = 0.0
-    for base_d in base_Qd:
+    apart_HKK = (reach_HK.unsqueeze(1) - reach_HK.unsqueeze(2)).abs()
+    largest = 0.0
+    for query, base_d in enumerate(base_Qd):
         before_m = layer.mlp_in @ base_d + layer.mlp_bias
         kinks = -before_m[through_m != 0] / through_m[through_m != 0]
         kinks = kinks[(kinks > low) & (kinks < high)].sort().values
@@ -178,8 +192,9 @@ def _on_a_line(f: LimitTransformer, types: Tensor, values_HKd: Tensor, direction
         middles = (ends[1:] + ends[:-1]) / 2
         active = (before_m + middles.unsqueeze(1) * through_m > 0).double()
         slopes = f.readout @ direction + (active * through_m) @ out.mT
-        steepest = max(steepest, float(slopes.norm(dim=-1).max()))
-    return steepest * float((reach_HK.amax(1) - reach_HK.amin(1)).sum())
+        moved_HKK = apart_HKK if ranks is None else apart_HKK * ranks.together(query)
+        largest = max(largest, float(slopes.norm(dim=-1).max() * moved_HKK.amax((1, 2)).sum()))
+    return largest
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Limit transformers: the weights, checked once, when they are put together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -141,6 +141,20 @@ class LimitTransformer:
     def types(self) -> Tensor:
         """The start of the stream at a position of each type, (S * period, d), token by token."""
         return (self.embedding.unsqueeze(1) + self.positions).flatten(0, 1)
+
+    def extended(self, period: int, locality: int) -> "LimitTransformer":
+        """The same function, written with a period that is a multiple of its own and a locality at least its
+        own: positions repeat, local logits are 0 beyond.
+        """
+        if period < 1 or period % self.period:
+            raise ValueError(f"period must be a multiple of {self.period}, got {period}")
+        if locality < self.locality:
+            raise ValueError(f"locality must be at least {self.locality}, got {locality}")
+        layers = tuple(
+            replace(layer, local=torch.nn.functional.pad(layer.local, (0, locality - layer.locality)))
+            for layer in self.layers
+        )
+        return replace(self, positions=self.positions.repeat(period // self.period, 1), layers=layers)
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by the name that files give it."""

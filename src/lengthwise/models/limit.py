@@ -5,7 +5,7 @@ W distance in the window 0..locality, d width, m hidden unit, o output.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch.nn.functional import embedding, one_hot
 from lengthwise.limit import Activation, Finite, Infinite, LimitTransformer, Precision
 from lengthwise.models import mup
 from lengthwise.models.stack import Stack
+from lengthwise.models.two_layers import forward_two_layers
 from lengthwise.sequences import Summary, types
 
 
@@ -24,7 +25,8 @@ from lengthwise.sequences import Summary, types
 class LimitModel:
     """The shape of a limit transformer to be trained.
 
-    - ``width``, ``hidden``, ``heads``, ``layers``: sizes (one layer so far);
+    - ``width``, ``hidden``, ``heads``, ``layers``: sizes; one layer, or two in infinite precision; no MLP if
+      ``hidden`` is 0;
     - ``period``: of the positional embedding; 1 means none;
     - ``locality``: the largest distance with a learnable logit of its own; None means no such logits;
     - ``precision``: ``Infinite()`` trains plain softmax attention, ``Finite(bits)`` attention sharpened
@@ -46,13 +48,28 @@ class LimitModel:
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
         if self.locality is not None and (not isinstance(self.locality, int) or self.locality < 0):
             raise ValueError(f"locality must be None or a whole number of at least 0, got {self.locality!r}")
-        if self.layers != 1:
-            raise ValueError(f"layers must be 1: ensembles of {self.layers} layers are not implemented")
+        if self.layers > 2:
+            raise ValueError(f"layers must be 1 or 2: ensembles of {self.layers} layers are not implemented")
+        if self.layers == 2 and not isinstance(self.precision, Infinite):
+            raise ValueError("two layers are trained in infinite precision only")
 
     @property
     def window(self) -> int:
         """How many of the last positions a summary must tell apart."""
         return (self.locality or 0) + 1
+
+    def transformer(self, weights: Mapping[str, Tensor]) -> LimitTransformer:
+        """The model with these trained weights, in float64, for the theory to look at."""
+        tensors = {name: value.double() for name, value in weights.items()}
+        tensors.setdefault("positions", torch.zeros(1, self.width, dtype=torch.float64))
+        for layer in range(self.layers):
+            no_local = torch.zeros(self.heads, 1, dtype=torch.float64)
+            tensors.setdefault(f"layers.{layer}.local", no_local)
+        activations: list[Activation] = ["relu"] * self.layers
+        try:
+            return LimitTransformer.from_tensors(tensors, self.precision, activations)
+        except KeyError as error:
+            raise ValueError(f"weights lack the tensor {error.args[0]!r}") from error
 
     def roles(self, vocabulary: int, outputs: int) -> dict[str, mup.Role]:
         """The parameters, by the names of ``LimitTransformer``."""
@@ -69,16 +86,18 @@ class LimitModel:
                 f"layers.{layer}.mlp_out": mup.mlp_out(width, hidden),
             }
             if self.locality is not None:
-                roles[f"layers.{layer}.local"] = mup.local_logits(heads, self.window)
+                apart = self.layers == 2 and layer == 0
+                local = mup.shifted_logits if apart else mup.local_logits
+                roles[f"layers.{layer}.local"] = local(heads, self.window)
         return roles | {"readout": mup.readout(outputs, width)}
 
 
 class LimitEnsemble:
     """M limit transformers of one shape, each started from its own generator.
 
-    Both forward passes give the output at the last position, and the same one: ``forward_counts`` from
-    the summaries of the strings, at a cost that does not depend on the length; ``forward_tokens`` from the
-    strings, as the definition says.
+    Both forward passes give the output at the last position, and the same one: ``forward_counts``, for one
+    layer, from the summaries of the strings, at a cost that does not depend on the length; ``forward_tokens``
+    from the strings, at a cost linear in the length.
     """
 
     def __init__(
@@ -102,17 +121,11 @@ class LimitEnsemble:
 
     def transformer(self, index: int) -> LimitTransformer:
         """One of the models, in float64, for the theory to look at."""
-        weights = {name: value.double() for name, value in self.stack.weights(index).items()}
-        model = self.model
-        weights.setdefault("positions", torch.zeros(1, model.width, dtype=torch.float64))
-        for layer in range(model.layers):
-            no_local = torch.zeros(model.heads, 1, dtype=torch.float64)
-            weights.setdefault(f"layers.{layer}.local", no_local)
-        activations: list[Activation] = ["relu"] * model.layers
-        return LimitTransformer.from_tensors(weights, model.precision, activations)
+        return self.model.transformer(self.stack.weights(index))
 
     def forward_counts(self, summary: Summary) -> Float[Tensor, "M B o"]:
-        """Outputs from summaries with batch axes (M, B)."""
+        """Outputs of one layer from summaries with batch axes (M, B)."""
+        assert self.model.layers == 1
         layer = self._layer(0)
         y_MKd = self._type_vectors()
         near_MBWK = self._near_types(summary)
@@ -133,6 +146,9 @@ class LimitEnsemble:
         """Outputs from the strings themselves."""
         layer = self._layer(0)
         y_MKd = self._type_vectors()
+        if self.model.layers == 2:
+            readout = self.stack.parameters["readout"]
+            return forward_two_layers((layer, self._layer(1)), y_MKd, readout, tokens, self.model.period)
         models, kinds, width = y_MKd.shape
         offsets = kinds * torch.arange(models, device=tokens.device).view(-1, 1, 1)
         y_MBTd = embedding(types(tokens, self.model.period) + offsets, y_MKd.reshape(-1, width))

@@ -22,11 +22,14 @@ BASE_HIDDEN = 256
 
 @dataclass(frozen=True)
 class Role:
-    """The shape of one model's parameter, the deviation it starts with, and its learning-rate factor."""
+    """The shape of one model's parameter, the deviation it starts with, its learning-rate factor, and what is
+    added at the start where the last two indices are equal.
+    """
 
     shape: tuple[int, ...]
     deviation: float
     rate: float
+    diagonal: float = 0.0
 
 
 def embedding(*shape: int) -> Role:
@@ -42,6 +45,11 @@ def bias(*shape: int) -> Role:
 def local_logits(*shape: int) -> Role:
     """Logits by distance: they start at none and move like a bias."""
     return Role(shape, 0.0, 1.0)
+
+
+def shifted_logits(*shape: int) -> Role:
+    """Logits by distance that set heads apart: head h starts with a preference for distance h."""
+    return Role(shape, 0.1, 1.0, diagonal=1.0)
 
 
 def bilinear(*shape: int) -> Role:

@@ -36,6 +36,8 @@ class Stack:
             for model, generator in enumerate(generators):
                 start = torch.randn(role.shape, generator=generator, dtype=torch.float64)
                 block[model] = role.deviation * start
+                if role.diagonal:
+                    block[model] += role.diagonal * torch.eye(*role.shape[-2:], device=block.device)
             self.parameters[name] = block.detach().requires_grad_()
         for name, block in self._blocks(self.gradients):
             self.parameters[name].grad = block

@@ -3,12 +3,24 @@
 from dataclasses import fields
 
 from lengthwise._messages import nearest
-from lengthwise.tasks._interface import CountTask, Task, Theory
+from lengthwise.tasks._interface import CountTask, SequentialTask, Task, Theory
+from lengthwise.tasks.kgram import KGramTask
+from lengthwise.tasks.modp import ModPTask
 from lengthwise.tasks.simple import SimpleTask
 
-__all__ = ["TASKS", "CountTask", "SimpleTask", "Task", "Theory", "task"]
+__all__ = [
+    "TASKS",
+    "CountTask",
+    "KGramTask",
+    "ModPTask",
+    "SequentialTask",
+    "SimpleTask",
+    "Task",
+    "Theory",
+    "task",
+]
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (SimpleTask,)}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (SimpleTask, ModPTask, KGramTask)}
 """Every task by the name that users type."""
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lengthwise.sequences import BEFORE_START, Summary, check_length, residue_sizes
+from lengthwise.tasks._interface import CountTask
 
 
 def token_probabilities(
@@ -75,3 +76,32 @@ def sample_counts(
         sizes.expand(batch, -1), probabilities.unsqueeze(1).expand(-1, period, -1), generator
     )
     return Summary(far.transpose(1, 2), near, torch.full((), length, device=device))
+
+
+class DirichletTask(CountTask):
+    """A task over {0, 1} whose strings have token probabilities of their own, drawn from the symmetric
+    Dirichlet prior of its knob ``concentration``, and independent tokens.
+    """
+
+    concentration: float
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The two tokens."""
+        return ("0", "1")
+
+    def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
+        """Strings with their own token probabilities."""
+        self.check_length(length)
+        return sample_tokens(self._probabilities(batch, generator), length, generator)
+
+    def sample_counts(
+        self, batch: int, length: int, generator: torch.Generator, *, period: int = 1, locality: int = 0
+    ) -> Summary:
+        """Summaries of strings with their own token probabilities."""
+        self.check_length(length)
+        probabilities = self._probabilities(batch, generator)
+        return sample_counts(probabilities, length, generator, period=period, locality=locality)
+
+    def _probabilities(self, batch: int, generator: torch.Generator) -> Float[Tensor, "{batch} 2"]:
+        return token_probabilities(batch, 2, self.concentration, generator)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lengthwise.sequences import Summary
+from lengthwise.sequences import Summary, check_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +66,17 @@ class Task(ABC):
         return (output - target).square().sum(-1)
 
     @property
+    def shortest(self) -> int:
+        """The length of the shortest string that has a target."""
+        return 1
+
+    def check_length(self, length: int) -> None:
+        """Raise ``ValueError`` unless strings of this length have a target."""
+        check_length(length)
+        if length < self.shortest:
+            raise ValueError(f"{self.title} needs strings of at least {self.shortest} tokens, got {length}")
+
+    @property
     def vocabulary(self) -> int:
         """The number of symbols."""
         return len(self.alphabet)
@@ -80,7 +91,7 @@ class CountTask(Task):
     """A task whose target is a function of counts, and that can sample counts without making the string.
 
     ``sample_counts`` has exactly the distribution of ``summarize(sample(...))``, at a cost that does not
-    grow with the length.
+    grow with the length. ``target_of_counts`` needs residues modulo the period that theory names.
     """
 
     @abstractmethod
@@ -92,3 +103,21 @@ class CountTask(Task):
     @abstractmethod
     def target_of_counts(self, summary: Summary) -> Float[Tensor, "*batch outputs"]:
         """The right answer for each summarised string, in float64."""
+
+
+class SequentialTask(Task):
+    """A task whose strings are made token by token, for which many are best made at once: the random numbers
+    come from each caller's own generator, and one call then makes the strings of all of them.
+    """
+
+    @abstractmethod
+    def noise(self, batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """The random numbers that strings are made of, each with a leading batch axis."""
+
+    @abstractmethod
+    def strings(self, *noise: Tensor) -> Int[Tensor, "batch length"]:
+        """The strings that the noise makes; nothing else is random."""
+
+    def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
+        """A batch of strings of one length, on the generator's device."""
+        return self.strings(*self.noise(batch, length, generator))

@@ -1,6 +1,5 @@
 """SimpleTask: a wave of the difference of two proportions (Izzo, Nichani and Lee, ICLR 2026)."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,13 +7,14 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from lengthwise.sequences import Summary, check_length, counts
-from lengthwise.tasks import _dirichlet
-from lengthwise.tasks._interface import CountTask, Theory
+from lengthwise.sequences import Summary, counts
+from lengthwise.tasks._checks import positive
+from lengthwise.tasks._dirichlet import DirichletTask
+from lengthwise.tasks._interface import Theory
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimpleTask(CountTask):
+class SimpleTask(DirichletTask):
     """f*(x) = sin(omega (c_0 - c_1) / (c_0 + c_1)), over the alphabet {0, 1}.
 
     - c_s: the number of tokens s in x;
@@ -31,17 +31,7 @@ class SimpleTask(CountTask):
 
     def __post_init__(self) -> None:
         for knob in ("omega", "concentration"):
-            value = getattr(self, knob)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"{knob} must be a number, got {value!r}")
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{knob} must be positive and finite, got {value}")
-            object.__setattr__(self, knob, float(value))
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        """The two tokens whose proportions are compared."""
-        return ("0", "1")
+            object.__setattr__(self, knob, positive(getattr(self, knob), knob))
 
     @property
     def outputs(self) -> int:
@@ -59,28 +49,13 @@ class SimpleTask(CountTask):
             "hidden units comes within omega^2/(2 M^2) at every length (proved)",
         )
 
-    def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
-        """Strings with their own token probabilities."""
-        check_length(length)
-        return _dirichlet.sample_tokens(self._probabilities(batch, generator), length, generator)
-
     def target(self, tokens: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch 1"]:
         """The wave, from the tokens."""
         return self._wave(counts(tokens, self.vocabulary).squeeze(-1))
 
-    def sample_counts(
-        self, batch: int, length: int, generator: torch.Generator, *, period: int = 1, locality: int = 0
-    ) -> Summary:
-        """Summaries of strings with their own token probabilities."""
-        probabilities = self._probabilities(batch, generator)
-        return _dirichlet.sample_counts(probabilities, length, generator, period=period, locality=locality)
-
     def target_of_counts(self, summary: Summary) -> Float[Tensor, "*batch 1"]:
         """The wave, from the counts."""
         return self._wave(summary.token_counts())
-
-    def _probabilities(self, batch: int, generator: torch.Generator) -> Float[Tensor, "{batch} 2"]:
-        return _dirichlet.token_probabilities(batch, self.vocabulary, self.concentration, generator)
 
     def _wave(self, counts: Real[Tensor, "*batch 2"]) -> Float[Tensor, "*batch 1"]:
         zeros, ones = counts.double().unbind(-1)

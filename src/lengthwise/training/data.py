@@ -1,13 +1,14 @@
 """Fresh training data for every model of an ensemble, each from its own random stream."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lengthwise.sequences import Summary, summarize
-from lengthwise.tasks import CountTask, Task
+from lengthwise.tasks import CountTask, SequentialTask, Task
 
 DRAWN_AT_ONCE = 2**20
 MOST_STEPS = 256
@@ -25,8 +26,9 @@ def draw_summaries(
 ) -> tuple[Summary, Float[Tensor, "{batch} outputs"]]:
     """Summaries and targets of a batch of strings, without making the strings if the task can."""
     if isinstance(task, CountTask):
-        summary = task.sample_counts(batch, length, generator, period=period, locality=locality)
-        return summary, task.target_of_counts(summary)
+        finer = math.lcm(period, task.theory.period)
+        summary = task.sample_counts(batch, length, generator, period=finer, locality=locality)
+        return summary.folded(period), task.target_of_counts(summary)
     tokens = task.sample(batch, length, generator)
     return summarize(tokens, task.vocabulary, period, locality), task.target(tokens)
 
@@ -68,12 +70,23 @@ def token_batches(
 ) -> Iterator[tuple[Tensor, ...]]:
     """An endless stream of (tokens, target), with strings of one length."""
     steps = steps_at_once(batch, length)
+    while True:
+        tokens = draw_strings(tasks, steps * batch, length, generators)
+        target = torch.stack([task.target(rows) for task, rows in zip(tasks, tokens, strict=True)])
+        yield from _step_by_step([tokens, target], steps)
 
-    def draw(model: int) -> tuple[Tensor, Tensor]:
-        tokens = tasks[model].sample(steps * batch, length, generators[model])
-        return tokens, tasks[model].target(tokens)
 
-    return _steps(draw, len(tasks), steps)
+def draw_strings(
+    tasks: Sequence[Task], batch: int, length: int, generators: Sequence[torch.Generator]
+) -> Int[Tensor, "M {batch} {length}"]:
+    """Strings for each model from its own stream; those of one sequential task are made together."""
+    first = tasks[0]
+    if not isinstance(first, SequentialTask) or any(task != first for task in tasks):
+        drawn = [task.sample(batch, length, own) for task, own in zip(tasks, generators, strict=True)]
+        return torch.stack(drawn)
+    noises = [first.noise(batch, length, own) for own in generators]
+    tokens = first.strings(*(torch.cat(parts) for parts in zip(*noises, strict=True)))
+    return tokens.unflatten(0, (len(tasks), batch))
 
 
 def _steps(
@@ -81,6 +94,11 @@ def _steps(
 ) -> Iterator[tuple[Tensor, ...]]:
     while True:
         drawn = [draw(model) for model in range(models)]
-        stacked = [torch.stack(column).unflatten(1, (steps, -1)) for column in zip(*drawn, strict=True)]
-        for step in range(steps):
-            yield tuple(column[:, step] for column in stacked)
+        yield from _step_by_step([torch.stack(column) for column in zip(*drawn, strict=True)], steps)
+
+
+def _step_by_step(drawn: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, ...]]:
+    """What was drawn for many steps, a step at a time."""
+    columns = [column.unflatten(1, (steps, -1)) for column in drawn]
+    for step in range(steps):
+        yield tuple(column[:, step] for column in columns)

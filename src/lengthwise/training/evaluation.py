@@ -16,6 +16,12 @@ from lengthwise.training.randomness import generator
 
 SEQUENCES_AT_ONCE = 512
 
+TOKENS_IN_ALL, FEWEST_STRINGS = 2**22, 256
+"""Where strings must be made, a test has so many tokens in all, but no fewer strings than this."""
+
+NUMBERS, NUMBERS_ON_GPU = 2**23, 2**29
+"""How many numbers the largest tensor of an evaluation may hold."""
+
 
 @dataclass(frozen=True)
 class LossAtLength:
@@ -31,9 +37,11 @@ class LossAtLength:
 def loss_at_length(
     ensemble: LimitEnsemble, tasks: Sequence[Task], length: int, evaluation: Evaluation
 ) -> LossAtLength:
-    """The loss of every model on test strings of one length, at a cost that does not grow with it (for
-    tasks that sample counts).
+    """The loss of every model on test strings of one length, at a cost that does not grow with it for one
+    layer and tasks that sample counts.
     """
+    if ensemble.model.layers > 1:
+        return _from_strings(ensemble, tasks, length, evaluation)
     model, device, dtype = ensemble.model, ensemble.stack.values.device, ensemble.stack.values.dtype
     summaries, targets, baselines = {}, {}, {}
     for task in set(tasks):
@@ -41,8 +49,7 @@ def loss_at_length(
         summaries[task], targets[task] = draw_summaries(
             task, evaluation.sequences, length, stream, period=model.period, locality=model.window - 1
         )
-        mean = targets[task].mean(0, keepdim=True)
-        baselines[task] = task.loss(mean.expand_as(targets[task]), targets[task]).mean()
+        baselines[task] = _baseline(task, targets[task])
     losses = []
     for start in range(0, evaluation.sequences, SEQUENCES_AT_ONCE):
         part = slice(start, start + SEQUENCES_AT_ONCE)
@@ -54,7 +61,38 @@ def loss_at_length(
         target = torch.stack([targets[task][part] for task in tasks])
         with torch.no_grad():
             losses.append(tasks[0].loss(ensemble.forward_counts(summary), target.to(dtype)).double())
-    loss_MB = torch.cat(losses, -1)
-    error = loss_MB.std(-1) / evaluation.sequences**0.5
-    baseline = torch.stack([baselines[task] for task in tasks])
+    return _summed_up(torch.cat(losses, -1), torch.stack([baselines[task] for task in tasks]))
+
+
+def _from_strings(
+    ensemble: LimitEnsemble, tasks: Sequence[Task], length: int, evaluation: Evaluation
+) -> LossAtLength:
+    """The same by making the strings, as few at once as fit, and fewer of them where they are long."""
+    device, dtype = ensemble.stack.values.device, ensemble.stack.values.dtype
+    model, kinds = ensemble.model, ensemble.vocabulary * ensemble.model.period
+    sequences = min(evaluation.sequences, max(FEWEST_STRINGS, TOKENS_IN_ALL // length))
+    numbers = ensemble.size * length * max(kinds * (model.heads + 1), model.hidden)
+    at_once = max(1, (NUMBERS_ON_GPU if device.type == "cuda" else NUMBERS) // numbers)
+    strings, targets, baselines, outputs = {}, {}, {}, []
+    for task in set(tasks):
+        strings[task] = task.sample(sequences, length, generator(evaluation.seed, "evaluation", device))
+        targets[task] = task.target(strings[task])
+        baselines[task] = _baseline(task, targets[task])
+    for start in range(0, sequences, at_once):
+        tokens = torch.stack([strings[task][start : start + at_once] for task in tasks])
+        with torch.no_grad():
+            outputs.append(ensemble.forward_tokens(tokens))
+    target = torch.stack([targets[task] for task in tasks])
+    loss_MB = tasks[0].loss(torch.cat(outputs, 1), target.to(dtype)).double()
+    return _summed_up(loss_MB, torch.stack([baselines[task] for task in tasks]))
+
+
+def _baseline(task: Task, target: Float[Tensor, "B o"]) -> Tensor:
+    """The mean loss of the best constant answer, over the strings that have a target."""
+    mean = target.nanmean(0, keepdim=True)
+    return task.loss(mean.expand_as(target), target).mean()
+
+
+def _summed_up(loss_MB: Tensor, baseline: Tensor) -> LossAtLength:
+    error = loss_MB.std(-1) / loss_MB.shape[-1] ** 0.5
     return LossAtLength(loss_MB.mean(-1).cpu(), error.cpu(), baseline.cpu())

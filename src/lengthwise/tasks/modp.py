@@ -1,0 +1,72 @@
+"""ModPTask: a proportion among the positions of one residue class (Izzo, Nichani and Lee, ICLR 2026)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int, Real
+from torch import Tensor
+
+from lengthwise.sequences import Summary, counts
+from lengthwise.tasks._checks import positive, whole
+from lengthwise.tasks._dirichlet import DirichletTask
+from lengthwise.tasks._interface import Theory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModPTask(DirichletTask):
+    """f*(x) = the fraction of 1s among the positions t (from 1) with t = residue (mod period).
+
+    - ``period``, ``residue``: which positions count; a string needs one of them, so at least ``shortest``
+      tokens;
+    - ``concentration``: of the symmetric Dirichlet prior from which each string's token probabilities are
+      drawn (1: uniform), after which its tokens are independent.
+    """
+
+    name: ClassVar[str] = "modp"
+    title: ClassVar[str] = "ModPTask"
+
+    period: int = 3
+    residue: int = 0
+    concentration: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole(self.period, "period", 1)
+        whole(self.residue, "residue", 0, self.period - 1)
+        object.__setattr__(self, "concentration", positive(self.concentration, "concentration"))
+
+    @property
+    def shortest(self) -> int:
+        """The first position that counts."""
+        return self.residue or self.period
+
+    @property
+    def outputs(self) -> int:
+        """One number."""
+        return 1
+
+    @property
+    def theory(self) -> Theory:
+        """One layer with this period, exactly: see ``constructions.mod_p``."""
+        return Theory(
+            period=self.period,
+            locality=0,
+            in_crasp=None,
+            statement="real-valued, so C-RASP does not apply; one layer with positions of this period and "
+            "hard attention is exact at every length (proved)",
+        )
+
+    def target(self, tokens: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch 1"]:
+        """The fraction, from the tokens."""
+        self.check_length(tokens.shape[-1])
+        return self._fraction(counts(tokens, 2, self.period))
+
+    def target_of_counts(self, summary: Summary) -> Float[Tensor, "*batch 1"]:
+        """The fraction, from counts by a multiple of the period."""
+        if summary.period % self.period:
+            raise ValueError(f"counts by period {summary.period} do not tell residues modulo {self.period}")
+        return self._fraction(summary.folded(self.period).type_counts())
+
+    def _fraction(self, counts: Real[Tensor, "*batch 2 period"]) -> Float[Tensor, "*batch 1"]:
+        zeros, ones = counts[..., self.residue].double().unbind(-1)
+        return torch.unsqueeze(ones / (zeros + ones), -1)
