@@ -78,7 +78,7 @@ def test_far_sets_counts_orders_of_far_types_that_matter():
     assert far_sets(Pair.of(idle, idle)) == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(RECIPES, RECIPES, st.floats(1e-6, 10))
 def test_a_bound_of_any_pair_is_plain_data(one, two, tolerance):
     """Whatever the models: a length or the reason why there is none, and JSON that reads back."""

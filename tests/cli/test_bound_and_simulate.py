@@ -1,4 +1,4 @@
-"""``lengthwise bound`` and ``lengthwise simulate``: the library's answers, from files, runs and constructions."""
+"""``lengthwise bound`` and ``lengthwise simulate``: the library's answers, for files, runs, constructions."""
 
 import json
 

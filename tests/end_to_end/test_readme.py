@@ -57,3 +57,11 @@ def test_the_example_of_limit_transformers_runs(tmp_path, monkeypatch):
     f = names["f"]
     assert f([0, 1, 1, 0, 1, 0, 0]).tolist() == [0.5]
     assert (f.period, f.locality, f.logit_margin(), f.hardmax_length()) == (5, 0, 16.0, 2)
+
+
+def test_the_example_of_theorems_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/theorems.md").read_text(), re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert (names["bound"].length, names["bound"].certified) == (723, True)
+    assert names["z"].length < 1000

@@ -3,6 +3,8 @@
 Axes: M vector, d coordinate, r rank.
 """
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Float
 
