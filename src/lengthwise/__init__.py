@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from lengthwise.sequences import Summary, summarize
     from lengthwise.simulation import Simulation, simulate
     from lengthwise.tasks import CountTask, KGramTask, ModPTask, SimpleTask, Task, Theory, task
-    from lengthwise.training import Evaluation, Plateau, Training, plateau
+    from lengthwise.training import (
+        Evaluation,
+        LossCurve,
+        Plateau,
+        Training,
+        effective_length,
+        evaluate,
+        plateau,
+    )
 
 _HOMES = {
     "bounds": ("Bound", "Divergence", "average_error", "bound", "divergence", "tightness"),
@@ -26,7 +34,15 @@ _HOMES = {
     "sequences": ("Summary", "summarize"),
     "simulation": ("Simulation", "simulate"),
     "tasks": ("CountTask", "KGramTask", "ModPTask", "SimpleTask", "Task", "Theory", "task"),
-    "training": ("Evaluation", "Plateau", "Training", "plateau"),
+    "training": (
+        "Evaluation",
+        "LossCurve",
+        "Plateau",
+        "Training",
+        "effective_length",
+        "evaluate",
+        "plateau",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -42,6 +58,7 @@ __all__ = [
     "LimitLayer",
     "LimitModel",
     "LimitTransformer",
+    "LossCurve",
     "ModPTask",
     "Plateau",
     "Run",
@@ -58,6 +75,8 @@ __all__ = [
     "bound",
     "constructions",
     "divergence",
+    "effective_length",
+    "evaluate",
     "plateau",
     "plateaus",
     "simulate",

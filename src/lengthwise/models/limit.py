@@ -28,7 +28,8 @@ class LimitModel:
     - ``width``, ``hidden``, ``heads``, ``layers``: sizes; one layer, or two in infinite precision; no MLP if
       ``hidden`` is 0;
     - ``period``: of the positional embedding; 1 means none;
-    - ``locality``: the largest distance with a learnable logit of its own; None means no such logits;
+    - ``locality``: the largest distance with a learnable logit of its own (of two layers, in the first);
+      None means no such logits;
     - ``precision``: ``Infinite()`` trains plain softmax attention, ``Finite(bits)`` attention sharpened
       by log N and cut off at 2^-bits.
     """
@@ -74,6 +75,17 @@ class LimitModel:
     def roles(self, vocabulary: int, outputs: int) -> dict[str, mup.Role]:
         """The parameters, by the names of ``LimitTransformer``."""
         width, heads, hidden = self.width, self.heads, self.hidden
+        window = None if self.locality is None else self.window
+        if self.layers == 2:
+            return mup.two_layers(
+                vocabulary,
+                outputs,
+                period=self.period,
+                heads=heads,
+                width=width,
+                hidden=hidden,
+                window=window,
+            )
         roles = {"embedding": mup.embedding(vocabulary, width)}
         if self.period > 1:
             roles["positions"] = mup.embedding(self.period, width)
@@ -85,10 +97,8 @@ class LimitModel:
                 f"layers.{layer}.mlp_bias": mup.bias(hidden),
                 f"layers.{layer}.mlp_out": mup.mlp_out(width, hidden),
             }
-            if self.locality is not None:
-                apart = self.layers == 2 and layer == 0
-                local = mup.shifted_logits if apart else mup.local_logits
-                roles[f"layers.{layer}.local"] = local(heads, self.window)
+            if window is not None:
+                roles[f"layers.{layer}.local"] = mup.local_logits(heads, window)
         return roles | {"readout": mup.readout(outputs, width)}
 
 

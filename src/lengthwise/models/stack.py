@@ -37,7 +37,8 @@ class Stack:
                 start = torch.randn(role.shape, generator=generator, dtype=torch.float64)
                 block[model] = role.deviation * start
                 if role.diagonal:
-                    block[model] += role.diagonal * torch.eye(*role.shape[-2:], device=block.device)
+                    above = torch.ones(role.shape, device=block.device).triu(1).tril(1)
+                    block[model] += role.diagonal * above
             self.parameters[name] = block.detach().requires_grad_()
         for name, block in self._blocks(self.gradients):
             self.parameters[name].grad = block

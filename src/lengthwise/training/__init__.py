@@ -9,15 +9,19 @@ from lengthwise.training.loop import (
     train_on_counts,
     train_on_tokens,
 )
+from lengthwise.training.measure import LossCurve, effective_length, evaluate
 from lengthwise.training.plateaus import Plateau, plateau
 
 __all__ = [
     "Evaluation",
     "LossAtLength",
+    "LossCurve",
     "Plateau",
     "Progress",
     "Training",
     "TrainingCurve",
+    "effective_length",
+    "evaluate",
     "length_grid",
     "loss_at_length",
     "plateau",
