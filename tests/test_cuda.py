@@ -72,13 +72,12 @@ def test_a_replayed_step_is_the_ordinary_step():
     task = lw.SimpleTask()
     streams = [generator(seed, "data", "cuda") for seed in range(3)]
     batches = count_batches([task] * 3, [4, 8, 16], 32, streams, period=1, locality=0)
-    length = torch.tensor([[4], [8], [16]], device="cuda")
     drawn = [next(batches) for _ in range(20)]
     results = []
     for kind in (Step, GraphStep):
         ensemble = start_ensemble(lw.LimitModel(width=8, hidden=16), task, range(3), "cuda", torch.float64)
 
-        def forward(counts, suffix, ensemble=ensemble):
+        def forward(counts, suffix, length, ensemble=ensemble):
             return ensemble.forward_counts(Summary(counts, suffix, length))
 
         step = kind(ensemble, forward, task, [1e-3, 1e-2, 1e-3])

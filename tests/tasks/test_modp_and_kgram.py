@@ -50,6 +50,26 @@ def test_modp_is_learnt_by_a_model_of_any_period():
             torch.testing.assert_close(target, task.target_of_counts(summary))
 
 
+@pytest.mark.parametrize(("period", "locality"), [(1, 0), (3, 2)])
+def test_counts_of_strings_of_different_lengths(period, locality):
+    """A length each: the summary of a string of that length, and with a flat prior every number of zeros is
+    equally likely.
+    """
+    task, length = lw.ModPTask(period=3, residue=1), torch.tensor([1, 2, 5, 9]).repeat(6000)
+    summary = task.sample_counts(len(length), length, generator(), period=period, locality=locality)
+    assert torch.equal(summary.length, length)
+    assert torch.equal(summary.token_counts().sum(-1), length.double())
+    assert torch.equal((summary.suffix >= 0).sum(-1), length.clamp_max(locality + 1))
+    for size in (1, 2, 5, 9):
+        zeros = Counter(summary.token_counts()[length == size][:, 0].int().tolist())
+        assert chi_square(zeros, dict.fromkeys(range(size + 1), 1 / (size + 1))) > 1e-3
+    if period == 3:
+        targets = task.target_of_counts(summary)
+        for size in (1, 2, 5, 9):
+            of_size = lw.Summary(*(part[length == size] for part in (summary.counts, summary.suffix, length)))
+            torch.testing.assert_close(targets[length == size], task.target_of_counts(of_size))
+
+
 def plain_k_gram(word, k, vocabulary):
     followers = [word[j] for j in range(k, len(word)) if word[j - k : j] == word[-k:]]
     return [followers.count(s) / len(followers) if followers else math.nan for s in range(vocabulary)]

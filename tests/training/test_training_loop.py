@@ -70,12 +70,13 @@ def test_data_streams_are_those_of_the_task():
     task, batch, length = lw.SimpleTask(), 8, 5
     for seed in (0, 1):
         streams = [generator(s, "data") for s in (seed, 5)]
-        counts, suffix, target = next(
+        counts, suffix, lengths, target = next(
             count_batches([task] * 2, [length, 9], batch, streams, period=1, locality=0)
         )
         again = task.sample_counts(steps_at_once(batch, 1) * batch, length, generator(seed, "data"))
         assert torch.equal(counts[0], again.counts[:batch])
         assert torch.equal(suffix[0], again.suffix[:batch])
+        assert lengths.tolist() == [[length] * batch, [9] * batch]
         torch.testing.assert_close(target[0], task.target_of_counts(again)[:batch])
         tokens, target = next(token_batches([task], length, batch, [generator(seed, "data")]))
         torch.testing.assert_close(target[0], task.target(tokens[0]))
@@ -134,3 +135,42 @@ def test_settings_that_are_none():
     for wrong in ({"steps": 0}, {"batch": -1}, {"learning_rate": 0.0}, {"seed": -1}, {"length": 0}):
         with pytest.raises(ValueError, match="must be"):
             lw.Training(**{"length": 4} | wrong)
+
+
+def test_lengths_that_vary_teach_every_residue():
+    """ModPTask: trained at one length, a model has met one query residue and fails at others; trained at
+    lengths up to it, it works at all.
+    """
+    task, model = lw.ModPTask(period=3, residue=1), lw.LimitModel(width=32, hidden=0, period=3)
+    evaluation = lw.Evaluation(lengths=(10**6, 10**6 + 1, 10**6 + 2), sequences=256)
+    worst = {}
+    for shortest in (None, 1):
+        training = lw.Training(length=12, shortest=shortest, steps=600, batch=64, learning_rate=2e-3)
+        results = lw.train([lw.Run(task, model, training, evaluation)])
+        far = results[(results["metric"] == "loss") & (results["test_length"] >= 10**6)]["value"]
+        assert far.min() < 1e-3
+        worst[shortest] = far.max()
+    assert worst[1] < 1e-3 < worst[None]
+
+
+def test_lengths_are_uniform_from_the_shortest_to_the_longest():
+    task = lw.SimpleTask()
+    batches = count_batches([task], [6], 500, [generator(0, "data")], period=1, locality=0, shortest=[3])
+    lengths = torch.cat([next(batches)[2].flatten() for _ in range(8)])
+    assert sorted(set(lengths.tolist())) == [3, 4, 5, 6]
+    share = torch.bincount(lengths)[3:].double() / len(lengths)
+    assert (share - 0.25).abs().max() < 0.03
+
+
+def test_mistakes_of_lengths_that_vary():
+    with pytest.raises(ValueError, match="shortest training length must be at most the longest, 4, got 5"):
+        lw.Training(length=4, shortest=5)
+    with pytest.raises(ValueError, match="shortest training length must be between 1"):
+        lw.Training(length=4, shortest=0)
+    run = lw.Run(lw.ModPTask(period=5), lw.LimitModel(period=5), lw.Training(length=9, shortest=2, steps=1))
+    with pytest.raises(ValueError, match="needs strings of at least 5 tokens, got 2"):
+        lw.train([run])
+    two = lw.LimitModel(layers=2, width=4, hidden=0, locality=1)
+    run = lw.Run(lw.KGramTask(k=1), two, lw.Training(length=9, shortest=2, steps=1))
+    with pytest.raises(ValueError, match="shortest must be None"):
+        lw.train([run])

@@ -91,8 +91,8 @@ class LimitModel:
             roles["positions"] = mup.embedding(self.period, width)
         for layer in range(self.layers):
             roles |= {
-                f"layers.{layer}.key_query": mup.bilinear(heads, width, width),
-                f"layers.{layer}.value": mup.value(heads, width, width),
+                f"layers.{layer}.key_query": mup.bilinear(heads, width, width, mlp=hidden > 0),
+                f"layers.{layer}.value": mup.value(heads, width, width, mlp=hidden > 0),
                 f"layers.{layer}.mlp_in": mup.mlp_in(hidden, width),
                 f"layers.{layer}.mlp_bias": mup.bias(hidden),
                 f"layers.{layer}.mlp_out": mup.mlp_out(width, hidden),

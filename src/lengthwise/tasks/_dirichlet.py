@@ -55,7 +55,7 @@ def sample_multinomial(
 
 def sample_counts(
     probabilities: Float[Tensor, "batch vocabulary"],
-    length: int,
+    length: int | Int[Tensor, "batch"],
     generator: torch.Generator,
     *,
     period: int,
@@ -66,16 +66,20 @@ def sample_counts(
     Given the probabilities, the suffix is independent of the far part, and far counts of different
     residues are independent multinomials.
     """
-    check_length(length)
     device, batch = generator.device, probabilities.shape[0]
-    near = sample_tokens(probabilities, min(length, locality + 1), generator)
-    near = torch.nn.functional.pad(near, (0, locality + 1 - near.shape[1]), value=BEFORE_START)
-    far_length = torch.full((), length - locality - 1, device=device)
-    sizes = residue_sizes(far_length, period).double()
+    if isinstance(length, int):
+        check_length(length)
+        window, length = min(length, locality + 1), torch.full((), length, device=device)
+    else:
+        window = locality + 1
+    near = sample_tokens(probabilities, window, generator)
+    near = torch.nn.functional.pad(near, (0, locality + 1 - window), value=BEFORE_START)
+    inside = torch.arange(locality + 1, device=device) < length.unsqueeze(-1)
+    sizes = residue_sizes(length - locality - 1, period).double()
     far = sample_multinomial(
         sizes.expand(batch, -1), probabilities.unsqueeze(1).expand(-1, period, -1), generator
     )
-    return Summary(far.transpose(1, 2), near, torch.full((), length, device=device))
+    return Summary(far.transpose(1, 2), torch.where(inside, near, BEFORE_START), length)
 
 
 class DirichletTask(CountTask):
@@ -96,10 +100,16 @@ class DirichletTask(CountTask):
         return sample_tokens(self._probabilities(batch, generator), length, generator)
 
     def sample_counts(
-        self, batch: int, length: int, generator: torch.Generator, *, period: int = 1, locality: int = 0
+        self,
+        batch: int,
+        length: int | Int[Tensor, "{batch}"],
+        generator: torch.Generator,
+        *,
+        period: int = 1,
+        locality: int = 0,
     ) -> Summary:
         """Summaries of strings with their own token probabilities."""
-        self.check_length(length)
+        self.check_length(length if isinstance(length, int) else int(length.min()))
         probabilities = self._probabilities(batch, generator)
         return sample_counts(probabilities, length, generator, period=period, locality=locality)
 

@@ -96,9 +96,15 @@ class CountTask(Task):
 
     @abstractmethod
     def sample_counts(
-        self, batch: int, length: int, generator: torch.Generator, *, period: int = 1, locality: int = 0
+        self,
+        batch: int,
+        length: int | Int[Tensor, "{batch}"],
+        generator: torch.Generator,
+        *,
+        period: int = 1,
+        locality: int = 0,
     ) -> Summary:
-        """Summaries of a batch of strings of one length, on the generator's device."""
+        """Summaries of a batch of strings of one length, or of a length each, on the generator's device."""
 
     @abstractmethod
     def target_of_counts(self, summary: Summary) -> Float[Tensor, "*batch outputs"]:

@@ -13,12 +13,16 @@ def _at_least(value: object, least: int, name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """Adam on fresh data of one length, with a learning rate that falls to 0 along a half cosine.
+    """Adam on fresh data, with a learning rate that falls to 0 along a half cosine.
 
-    ``seed`` decides both the first weights and the data.
+    - ``length``: of the training strings; with ``shortest``, their lengths are uniform from that to it. A
+      model with positions is read at the last one, so at one length it meets one residue alone as a query:
+      it needs lengths that vary to work at others;
+    - ``seed`` decides both the first weights and the data.
     """
 
     length: int
+    shortest: int | None = None
     steps: int = 5000
     batch: int = 256
     learning_rate: float = 1e-3
@@ -26,6 +30,11 @@ class Training:
 
     def __post_init__(self) -> None:
         check_length(self.length, "training length")
+        if self.shortest is not None:
+            check_length(self.shortest, "shortest training length")
+            if self.shortest > self.length:
+                most = f"at most the longest, {self.length}"
+                raise ValueError(f"shortest training length must be {most}, got {self.shortest}")
         _at_least(self.steps, 1, "steps")
         _at_least(self.batch, 1, "batch")
         _at_least(self.seed, 0, "seed")

@@ -22,13 +22,30 @@ def steps_at_once(batch: int, length: int) -> int:
 
 
 def draw_summaries(
-    task: Task, batch: int, length: int, generator: torch.Generator, *, period: int, locality: int
+    task: Task,
+    batch: int,
+    length: int,
+    generator: torch.Generator,
+    *,
+    period: int,
+    locality: int,
+    shortest: int | None = None,
 ) -> tuple[Summary, Float[Tensor, "{batch} outputs"]]:
-    """Summaries and targets of a batch of strings, without making the strings if the task can."""
+    """Summaries and targets of a batch of strings, without making the strings if the task can; with
+    ``shortest``, of lengths that are uniform from it to ``length``.
+    """
     if isinstance(task, CountTask):
         finer = math.lcm(period, task.theory.period)
-        summary = task.sample_counts(batch, length, generator, period=finer, locality=locality)
+        lengths: int | Tensor = length
+        if shortest is not None:
+            task.check_length(shortest)
+            lengths = torch.randint(
+                shortest, length + 1, (batch,), generator=generator, device=generator.device
+            )
+        summary = task.sample_counts(batch, lengths, generator, period=finer, locality=locality)
         return summary.folded(period), task.target_of_counts(summary)
+    if shortest is not None:
+        raise ValueError(f"{task.title} makes its strings: their lengths cannot vary")
     tokens = task.sample(batch, length, generator)
     return summarize(tokens, task.vocabulary, period, locality), task.target(tokens)
 
@@ -41,8 +58,10 @@ def count_batches(
     *,
     period: int,
     locality: int,
+    shortest: Sequence[int | None] | None = None,
 ) -> Iterator[tuple[Tensor, ...]]:
-    """An endless stream of (counts, suffix, target); model m sees strings of length lengths[m].
+    """An endless stream of (counts, suffix, length, target); model m sees strings of length lengths[m], or of
+    lengths that are uniform from shortest[m] to it.
 
     Tasks that must make their strings share one length, so that what is drawn at once, and with it what a
     model sees, does not depend on the other models.
@@ -51,7 +70,7 @@ def count_batches(
     assert counted or len(set(lengths)) == 1
     steps = steps_at_once(batch, 1 if counted else lengths[0])
 
-    def draw(model: int) -> tuple[Tensor, Tensor, Tensor]:
+    def draw(model: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         summary, target = draw_summaries(
             tasks[model],
             steps * batch,
@@ -59,8 +78,9 @@ def count_batches(
             generators[model],
             period=period,
             locality=locality,
+            shortest=shortest[model] if shortest else None,
         )
-        return summary.counts, summary.suffix, target
+        return summary.counts, summary.suffix, summary.length.expand(len(target)), target
 
     return _steps(draw, len(tasks), steps)
 

@@ -65,8 +65,6 @@ def train_on_counts(
 
     One layer needs no more than the summaries, so this is the path to take whenever there is one layer.
     """
-    device = ensemble.stack.values.device
-    length_M1 = torch.tensor([training.length for training in trainings], device=device).unsqueeze(-1)
     batches = count_batches(
         tasks,
         [training.length for training in trainings],
@@ -74,10 +72,11 @@ def train_on_counts(
         _data_generators(ensemble, trainings),
         period=ensemble.model.period,
         locality=ensemble.model.window - 1,
+        shortest=[training.shortest for training in trainings],
     )
 
-    def forward(counts: Tensor, suffix: Tensor) -> Tensor:
-        return ensemble.forward_counts(Summary(counts, suffix, length_M1))
+    def forward(counts: Tensor, suffix: Tensor, length: Tensor) -> Tensor:
+        return ensemble.forward_counts(Summary(counts, suffix, length))
 
     return _train(ensemble, forward, batches, tasks[0], trainings, progress)
 
@@ -89,6 +88,8 @@ def train_on_tokens(
     progress: Progress | None = None,
 ) -> TrainingCurve:
     """Train every model in place on the strings themselves, all of one length."""
+    if any(training.shortest is not None for training in trainings):
+        raise ValueError("models of two layers are trained on strings of one length: shortest must be None")
     length, batch = trainings[0].length, trainings[0].batch
     assert all(training.length == length for training in trainings)
     batches = token_batches(tasks, length, batch, _data_generators(ensemble, trainings))
