@@ -2,6 +2,7 @@
 
 import importlib.util
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
@@ -18,3 +19,12 @@ settings.register_profile(
 )
 settings.load_profile("lengthwise")
 torch.set_num_threads(2)
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """For tests of small tensors: threads would only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -23,14 +23,7 @@ from lengthwise.simulation.lemmas import balanced_error
 from lengthwise.simulation.pair import Pair
 from lengthwise.simulation.runs import simulate_runs
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """The tensors are small: threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 POSITIVE = st.floats(0.0, 3.0)

@@ -20,13 +20,7 @@ SLACK = 1 + 1e-9
 LOCAL = st.sampled_from([-3.0, 0.0, 0.5, 0.9, 1.0, 1.25, 2.0, 3.5])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """The tensors are small: threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def two_layers(recipe, **changes):

@@ -29,13 +29,7 @@ from lengthwise.simulation.runs import (
 METHODS = ("markov", "stratified", "balanced")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """The tensors are small: threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def measured(f, x, found):

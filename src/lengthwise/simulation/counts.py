@@ -9,6 +9,7 @@ with at least two atoms matter.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from lengthwise.simulation.attended import Attended
@@ -68,11 +69,10 @@ def shortened(
     fraction 1/B of its own. Types in no set are free to fill the residues up; where a residue has none, the
     types of the smallest scale are rounded so that all residues shrink alike.
     """
-    kinds, vocabulary = len(counts), len(counts) // period
-    columns = [list(range(residue, kinds, period)) for residue in range(period)]
+    vocabulary = len(counts) // period
+    columns = [range(residue, len(counts), period) for residue in range(period)]
     sizes = [sum(counts[kind] for kind in column) for column in columns]
-    fewest = min(sizes)
-    if fewest == 0:
+    if min(sizes) == 0:
         return list(counts)
     ordered = sorted(sets, key=lambda kinds: sum(counts[kind] for kind in kinds))
     scales = _scales(
@@ -80,11 +80,12 @@ def shortened(
         *_constants(vocabulary, period, locality, len(sets), eta),
     )
     first = {kind: index for index in reversed(range(len(ordered))) for kind in ordered[index]}
-    free = [kind for kind in range(kinds) if counts[kind] and kind not in first]
-    least = min(fewest, -(-hardmax_length // period))
+    free = [kind for kind, count in enumerate(counts) if count and kind not in first]
+    least = min(min(sizes), -(-hardmax_length // period))
+    problem = _Shrinking(counts, columns, sizes, scales, first, free, least)
     if all(any(kind in free for kind in column) for column in columns):
-        return _with_free_types(counts, columns, sizes, scales, first, free, least)
-    return _without(counts, columns, sizes, scales, first, free, least)
+        return problem.with_free_types()
+    return problem.without_them()
 
 
 def _scales(totals: Sequence[int], reserve: Fraction, ratio: Fraction) -> list[Fraction]:
@@ -100,66 +101,65 @@ def _scales(totals: Sequence[int], reserve: Fraction, ratio: Fraction) -> list[F
     return scales
 
 
-def _with_free_types(
-    counts: Sequence[int],
-    columns: Sequence[Sequence[int]],
-    sizes: Sequence[int],
-    scales: Sequence[Fraction],
-    first: dict[int, int],
-    free: Sequence[int],
-    least: int,
-) -> list[int]:
-    """Every residue has a type that no relevant set holds: scale the others, and fill up with it."""
-    kept = [_ceil(scales[first[kind]] * count) if kind in first else 0 for kind, count in enumerate(counts)]
-    for kind in free:
-        kept[kind] = 1
-    fewest = min(sizes)
-    sums = [sum(kept[kind] for kind in column) for column in columns]
-    size = max(least, *(total - (had - fewest) for total, had in zip(sums, sizes, strict=True)))
-    for column, total, had in zip(columns, sums, sizes, strict=True):
-        filler = next(kind for kind in column if kind in free)
-        kept[filler] += size + (had - fewest) - total
-    return kept
+@dataclass(frozen=True)
+class _Shrinking:
+    """Far ``counts`` to be shrunk: types by residue (``columns``), their numbers (``sizes``), the ``scales``
+    of the sets, which scale is a type's ``first``, which types are ``free``, and the ``least`` number of
+    positions that the scarcest residue must keep.
+    """
 
+    counts: Sequence[int]
+    columns: Sequence[Sequence[int]]
+    sizes: Sequence[int]
+    scales: Sequence[Fraction]
+    first: dict[int, int]
+    free: Sequence[int]
+    least: int
 
-def _without(
-    counts: Sequence[int],
-    columns: Sequence[Sequence[int]],
-    sizes: Sequence[int],
-    scales: Sequence[Fraction],
-    first: dict[int, int],
-    free: Sequence[int],
-    least: int,
-) -> list[int]:
-    """Some residue has no free type: all residues shrink by the smallest scale."""
-    fewest = min(sizes)
-    floor = min(Fraction(1), Fraction(least, fewest))
-    scales = [max(scale, floor) for scale in scales]
-    smallest = scales[-1]
-    if smallest == 1:
-        return list(counts)
-    size = int(smallest * fewest)
-    top = {kind for kind in range(len(counts)) if counts[kind]} - {
-        kind for kind, index in first.items() if scales[index] > smallest
-    }
-    kept = [
-        _ceil((smallest if kind in top else scales[first[kind]]) * count) if count else 0
-        for kind, count in enumerate(counts)
-    ]
-    for column, had in zip(columns, sizes, strict=True):
-        extra = size + (had - fewest) - sum(kept[kind] for kind in column)
-        pool = sorted(
-            (kind for kind in column if kind in top), key=lambda kind: (kind not in free, -kept[kind])
-        )
-        assert pool
-        if extra >= 0:
-            kept[pool[0]] += extra
-        for kind in pool:
-            taken = min(kept[kind] - 1, max(0, -extra))
-            kept[kind] -= taken
-            extra += taken
-        assert extra >= 0
-    return kept
+    def with_free_types(self) -> list[int]:
+        """Every residue has a type that no relevant set holds: scale the others, and fill up with it."""
+        kept = [
+            _ceil(self.scales[self.first[kind]] * count) if kind in self.first else 0
+            for kind, count in enumerate(self.counts)
+        ]
+        for kind in self.free:
+            kept[kind] = 1
+        fewest = min(self.sizes)
+        sums = [sum(kept[kind] for kind in column) for column in self.columns]
+        size = max(self.least, *(total - (had - fewest) for total, had in zip(sums, self.sizes, strict=True)))
+        for column, total, had in zip(self.columns, sums, self.sizes, strict=True):
+            filler = next(kind for kind in column if kind in self.free)
+            kept[filler] += size + (had - fewest) - total
+        return kept
+
+    def without_them(self) -> list[int]:
+        """Some residue has no free type: all residues shrink by the smallest scale."""
+        fewest = min(self.sizes)
+        floor = min(Fraction(1), Fraction(self.least, fewest))
+        scales = [max(scale, floor) for scale in self.scales]
+        smallest = scales[-1]
+        if smallest == 1:
+            return list(self.counts)
+        size = int(smallest * fewest)
+        larger = {kind for kind, index in self.first.items() if scales[index] > smallest}
+        top = {kind for kind, count in enumerate(self.counts) if count} - larger
+        kept = [
+            _ceil((smallest if kind in top else scales[self.first[kind]]) * count) if count else 0
+            for kind, count in enumerate(self.counts)
+        ]
+        for column, had in zip(self.columns, self.sizes, strict=True):
+            extra = size + (had - fewest) - sum(kept[kind] for kind in column)
+            pool = [kind for kind in column if kind in top]
+            pool.sort(key=lambda kind: (kind not in self.free, -kept[kind]))
+            assert pool
+            if extra >= 0:
+                kept[pool[0]] += extra
+            for kind in pool:
+                taken = min(kept[kind] - 1, max(0, -extra))
+                kept[kind] -= taken
+                extra += taken
+            assert extra >= 0
+        return kept
 
 
 def _ceil(number: Fraction) -> int:
