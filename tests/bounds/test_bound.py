@@ -120,8 +120,38 @@ def test_words_where_there_is_no_bound():
         found = lw.bound(one, other, tolerance)
         assert found.length == math.inf
         assert words in found.words
+        assert not found.certified
+        assert found.growth == {}
     same = lw.bound(f, lw.constructions.simple_task(8, 64), 0.0)
     assert (same.length, same.certified, same.theorem) == (1, True, "equality")
+
+
+def test_growth_is_what_a_worse_parameter_does_to_the_length():
+    f, g = lw.constructions.mod_p(3, 1), lw.constructions.mod_p(3, 2)
+    found = lw.bound(f, g, 0.1)
+    eta = Fraction(found.parameters["eta"])
+    base = certified_length(2, 3, 0, 2, eta, 2)
+    assert found.growth["sensitivity"] == pytest.approx(
+        certified_length(2, 3, 0, 2, eta / 2, 2) / base, rel=1e-6
+    )
+    assert found.growth["vocabulary"] == pytest.approx(certified_length(4, 3, 0, 2, eta, 2) / base, rel=1e-6)
+    assert found.growth["sensitivity"] == pytest.approx(4, rel=0.01)  # eta^-2, for two sets
+    assert found.growth["margin"] == 1  # the simulation length decides
+    small = lw.bound(f, g, 1e-300)
+    assert small.growth["far_sets"] == math.inf
+    json.dumps(small.to_json(), allow_nan=False)
+
+
+def test_the_terms_of_theorem_e_are_its_error_and_growth_its_exponents():
+    f, g = lw.constructions.k_gram(2, 3, 0.1), lw.constructions.induction_head(3, 0.1)
+    found = lw.bound(f, g, 0.1)
+    assert sum(found.terms.values()) == pytest.approx(
+        found.parameters["error_f"] + found.parameters["error_g"], rel=1e-9
+    )
+    assert 0.099 < sum(found.terms.values()) <= 0.1
+    assert found.growth["second_layer_values"] == pytest.approx(4, rel=0.05)  # (C/eps)^2
+    assert max(found.growth, key=lambda name: found.growth[name]) == "second_layer_logits"
+    assert all(factor >= 1 - 1e-9 for factor in found.growth.values())
 
 
 def finite_like(f):
@@ -145,8 +175,9 @@ def test_mistakes():
     f = lw.constructions.simple_task(8, 64)
     for other, tolerance, message in (
         (lw.constructions.k_gram(1, 3, 0.1), 0.1, "one vocabulary, got 2 and 3"),
-        (f, -0.1, "tolerance must be a number of at least 0"),
-        (f, math.nan, "tolerance must be a number of at least 0"),
+        (f, -0.1, "tolerance must be a finite number of at least 0"),
+        (f, math.nan, "tolerance must be a finite number of at least 0"),
+        (f, math.inf, "tolerance must be a finite number of at least 0"),
     ):
         with pytest.raises(ValueError, match=message):
             lw.bound(f, other, tolerance)

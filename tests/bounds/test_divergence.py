@@ -29,7 +29,7 @@ HALVES = st.fixed_dictionaries(
         "seed": st.integers(0, 10**6),
     }
 )
-LONGEST = {1: 10, 2: 10, 3: 7, 4: 5}
+LONGEST = {1: 10, 2: 10, 3: 10, 4: 6}
 SHARED = st.fixed_dictionaries({"vocabulary": st.integers(1, 4), "outputs": st.integers(1, 2)})
 
 
@@ -58,6 +58,21 @@ def test_equals_the_maximum_over_all_strings(one, other, shared, data):
     seen = lw.summarize(strings, f.vocabulary, period, locality)
     different = torch.unique(torch.cat([seen.counts.flatten(1), seen.suffix], 1), dim=0)
     assert found.configurations == len(different)
+
+
+@pytest.mark.parametrize("vocabulary", [2, 3])
+@pytest.mark.parametrize("length", range(1, 11))
+def test_equals_brute_force_at_every_length_up_to_ten(vocabulary, length):
+    strings = all_strings(vocabulary, length)
+    for seed, (precision, period, locality) in enumerate(
+        [(lw.Finite(2), 1, 0), (lw.Finite(3), 2, 1), (lw.Infinite(), 3, 2)]
+    ):
+        half = {"precision": precision, "activation": "relu", "width": 3, "heads": 2, "hidden": 3}
+        half |= {"period": period, "localities": [locality], "weights": "integers"}
+        shared = {"vocabulary": vocabulary, "outputs": 1}
+        f, g = (model({**half, "seed": 2 * seed + which}, shared) for which in (0, 1))
+        expected = (f.evaluate(strings, "reference") - g.evaluate(strings, "reference")).norm(dim=-1).max()
+        assert divergence(f, g, length) == pytest.approx(expected.item(), rel=1e-9, abs=1e-9)
 
 
 def test_in_pieces(monkeypatch):

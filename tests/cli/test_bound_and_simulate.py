@@ -28,6 +28,11 @@ def test_bound_of_constructions(capsys, tmp_path):
     assert main(["bound", "simple:omega=8", "simple:omega=4", "--output", str(tmp_path)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "If f and g agree to within e on every input of at most 723 tokens" in printed
+    assert "It would grow most if twice as many far sets compete." in printed
+    assert main(["bound", "kgram", "induction", "--output", str(tmp_path)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "error from windows │ 0.06" in printed
+    assert "Certified (Theorem E). It would grow most if the second layer's logits" in printed
 
 
 def test_bound_that_is_infinite_or_trivial(capsys, tmp_path):
@@ -121,7 +126,9 @@ def test_simulate_two_layers(capsys, tmp_path, method):
         ("bound simple", "G"),
         ("bound simple nothing", "'nothing' is no file, no run's folder, no construction"),
         ("bound simple kgram", "f and g must have one vocabulary, got 2 and 3 tokens"),
-        ("bound simple simple --tolerance -1", "tolerance must be a number of at least 0"),
+        ("bound simple simple --tolerance -1", "tolerance must be a finite number of at least 0"),
+        ("bound simple modp --tolerance inf", "tolerance must be a finite number of at least 0"),
+        ("simulate simple modp --time-limit nan --length 50", "time_limit must be a positive number"),
         ("bound simple simple:omega=4 --output /proc/none", "cannot make the folder /proc/none"),
         ("simulate simple modp --method balanced", "method must be one of counts, shortest"),
         ("simulate simple modp --method best", "invalid choice 'best'"),

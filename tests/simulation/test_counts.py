@@ -216,6 +216,8 @@ def test_mistakes():
     for call, message in (
         (lambda: lw.simulate(f, g, word, -1.0), "tolerance must be a number of at least 0, got -1"),
         (lambda: lw.simulate(f, g, word, math.nan), "tolerance must be a number of at least 0"),
+        (lambda: lw.simulate(f, g, word, 0.1, time_limit=0.0), "time_limit must be a positive number"),
+        (lambda: lw.simulate(f, g, word, 0.1, time_limit=math.nan), "time_limit must be a positive number"),
         (lambda: lw.simulate(f, three, word, 0.1), "one vocabulary, got 2 and 3 tokens"),
         (lambda: lw.simulate(f, two, word, 0.1), "as many outputs, got 1 and 2"),
         (lambda: lw.simulate(f, g, [0, 2], 0.1), "tokens must be between 0 and 1"),

@@ -1,6 +1,9 @@
 """``bound``: the best theorem that applies to a pair."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -9,7 +12,7 @@ from lengthwise.bounds.one_layer import certified_length, far_sets, joint_tolera
 from lengthwise.bounds.result import Bound
 from lengthwise.bounds.two_layers import TwoLayerLength, order_two_layers, two_layer_length
 from lengthwise.limit import Finite, Infinite, LimitTransformer
-from lengthwise.limit.norms import complexity, sensitivity, two_layer_constants
+from lengthwise.limit.norms import TwoLayerConstants, complexity, sensitivity, two_layer_constants
 from lengthwise.simulation.one_layer import hardmax_length
 from lengthwise.simulation.pair import Pair
 
@@ -24,8 +27,8 @@ def bound(f: LimitTransformer, g: LimitTransformer, tolerance: float) -> Bound:
 
     The paper's expression stands beside it, as ``order``.
     """
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance must be a number of at least 0, got {tolerance}")
+    if not 0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance must be a finite number of at least 0, got {tolerance}")
     pair = Pair.of(f, g)
     if _same(pair):
         words = "f and g have the same weights: they agree at every length."
@@ -63,6 +66,20 @@ def _one_layer(pair: Pair, tolerance: float) -> Bound:
     hard, sets = hardmax_length(pair), far_sets(pair)
     shape = pair.vocabulary, pair.period, pair.locality
     length = certified_length(*shape, sets, eta, hard)
+
+    def grow() -> dict[str, float]:
+        size, period, locality = shape
+        assert isinstance(hard, int)
+        worse = {
+            "vocabulary": certified_length(2 * size, period, locality, sets, eta, hard),
+            "period": certified_length(size, 2 * period, locality, sets, eta, hard),
+            "locality": certified_length(size, period, 2 * locality + 1, sets, eta, hard),
+            "far_sets": certified_length(*shape, 2 * sets, eta, hard),
+            "sensitivity": certified_length(*shape, sets, eta / 2, hard),
+            "margin": certified_length(*shape, sets, eta, hard**2),
+        }
+        return {name: _ratio(longer, length) for name, longer in worse.items()}
+
     terms: dict[str, int | float] = {
         "hardmax": pair.locality + 1 + hard + 2 * pair.period,
         "simulation": certified_length(*shape, sets, eta, 1),
@@ -104,7 +121,13 @@ def _one_layer(pair: Pair, tolerance: float) -> Bound:
     else:
         largest = "hardmax length" if terms["hardmax"] >= terms["simulation"] else "simulation length"
         words = f"Certified (Theorem C); the {largest} decides."
-    return Bound(length, terms, "Theorem C", True, tolerance, parameters, words, order)
+    return Bound(length, terms, "Theorem C", length < math.inf, tolerance, parameters, words, order, grow)
+
+
+def _ratio(longer: int | float, length: int | float) -> float:
+    """How many times as long; infinite where a double cannot hold it."""
+    ratio = Fraction(longer) / Fraction(length)
+    return float(ratio) if ratio < 2**1000 else math.inf
 
 
 def _two_layers(pair: Pair, tolerance: float) -> Bound:
@@ -112,6 +135,13 @@ def _two_layers(pair: Pair, tolerance: float) -> Bound:
     constants = [two_layer_constants(model) for model in deep.models]
     nothing = TwoLayerLength(math.inf, math.inf, math.inf, math.inf, math.inf, {})
     found = two_layer_length(constants[0], constants[1], tolerance) if tolerance > 0 else nothing
+
+    def grow() -> dict[str, float]:
+        return {
+            name: two_layer_length(worse(constants[0]), worse(constants[1]), tolerance).length / found.length
+            for name, worse in WORSE.items()
+        }
+
     complexities = [complexity(model) for model in deep.models]
     margin = min(constant.margin for constant in constants)
     parameters: dict[str, Any] = {
@@ -148,4 +178,23 @@ def _two_layers(pair: Pair, tolerance: float) -> Bound:
         words = "With tolerance 0 no length suffices by this theorem: strings are matched up to an error."
     else:
         words = "The length that Theorem E needs is beyond 10^300."
-    return Bound(found.length, found.terms, "Theorem E", True, tolerance, parameters, words, order)
+    certified = found.length < math.inf
+    return Bound(found.length, found.terms, "Theorem E", certified, tolerance, parameters, words, order, grow)
+
+
+def _heads(c: TwoLayerConstants, **factors: float) -> TwoLayerConstants:
+    """The constants with some numbers of every second-layer head multiplied."""
+    heads = [replace(h, **{name: getattr(h, name) * by for name, by in factors.items()}) for h in c.heads]
+    return replace(c, heads=tuple(heads))
+
+
+WORSE: dict[str, Callable[[TwoLayerConstants], TwoLayerConstants]] = {
+    "vocabulary": lambda c: replace(c, vocabulary=2 * c.vocabulary),
+    "period": lambda c: replace(c, period=2 * c.period),
+    "locality": lambda c: replace(c, locality=2 * c.locality + 1),
+    "first_layer": lambda c: replace(c, convergence=2 * c.convergence, histogram=2 * c.histogram),
+    "second_layer_logits": lambda c: _heads(c, logits=2, oscillation=2),
+    "second_layer_values": lambda c: _heads(c, values=2, moves=2),
+    "margin": lambda c: _heads(replace(c, margin_first=c.margin_first / 2), margin=0.5),
+}
+"""What makes a pair of two-layer models twice as bad, one thing at a time."""

@@ -71,6 +71,5 @@ def order_one_layer(
     where there is no locality.
     """
     size = lipschitz**2 * period**7 * vocabulary**6 * max(locality, 1) ** 2
-    return float(hardmax_length) if hardmax_length < 2**1023 else math.inf, (
-        size / tolerance**2 if tolerance > 0 else math.inf
-    )
+    hard = float(hardmax_length) if hardmax_length < 2**1023 else math.inf
+    return hard, size / tolerance**2 if tolerance**2 > 0 else math.inf

@@ -1,7 +1,9 @@
 """What a bound says."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -11,9 +13,13 @@ class Bound:
     |f - g| <= e + tolerance on all inputs of every length.
 
     - ``length``: infinite if there is no such length, or none is known;
-    - ``certified``: proved with every constant written out; otherwise of this order (paper), constant 1;
+    - ``certified``: a finite length, proved with every constant written out; otherwise, if finite, of this
+      order (paper), constant 1;
     - ``theorem``: which one; "none" where none applies;
-    - ``terms``: the parts of the length, in tokens, of which the largest decides;
+    - ``terms``: of Theorem C and the orders, the parts of the length, of which the largest decides; of
+      Theorem E, the parts of the error at that length, whose sum is within the tolerance;
+    - ``growth``: by what factor the length grows if one parameter is made twice as bad (margins: half as
+      large) and the others stay; empty where it is infinite, and for orders;
     - ``parameters``: what the theorem took in;
     - ``words``: the same as a sentence, or why the length is infinite;
     - ``order``: of a certified bound, the paper's expression beside it.
@@ -27,6 +33,12 @@ class Bound:
     parameters: dict[str, Any]
     words: str
     order: "Bound | None" = None
+    grow: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+
+    @cached_property
+    def growth(self) -> dict[str, float]:
+        """The factors, computed when they are first asked for."""
+        return self.grow() if self.length < math.inf else {}
 
     @property
     def dominant(self) -> str | None:
@@ -41,6 +53,7 @@ class Bound:
             "theorem": self.theorem,
             "terms": {name: _plain(value) for name, value in self.terms.items()},
             "dominant": self.dominant,
+            "growth": {name: _plain(value) for name, value in self.growth.items()},
             "tolerance": self.tolerance,
             "parameters": {name: _plain(value) for name, value in self.parameters.items()},
             "words": self.words,

@@ -13,7 +13,7 @@ LONGEST = 10**300
 LONGEST_RUN = 10**150
 """Longer runs, and lower bounds on their number, are not looked for."""
 
-ROUNDING = 1e-12
+ROUNDING = 1e-9
 """The error must stay below the tolerance by this share of it, more than evaluating it can be off."""
 
 

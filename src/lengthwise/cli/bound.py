@@ -41,7 +41,7 @@ def run(command: Command) -> None:
     files = {}
     if found.length < float("inf") and found.theorem != "equality":
         figure = command.output / "bound.png"
-        around = [bound(f, g, command.tolerance * 10 ** (step / 6)) for step in range(-12, 13)]
+        around = [bound(f, g, command.tolerance * 10 ** (step / 3)) for step in range(-6, 7)]
         save_figure(bound_figure([one for one in around if one.length < 1e300], found), figure)
         files["figure"] = str(figure)
     if command.json:

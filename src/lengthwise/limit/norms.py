@@ -112,8 +112,8 @@ def sensitivity(f: LimitTransformer, *, hard: bool = False) -> float:
         |U (I + B D' A) v| + sum over R of |(UB)_k| |A_k v| / 2,  D' = 1, 0 and 1/2.
 
     Sum over the heads the largest of this over pairs of types, and take the largest sum over query types. If
-    all values lie on one line, the output along it is piecewise linear, and its largest slope is taken
-    instead. Steps (heaviside) that can be crossed make it infinite.
+    all values lie on one line (what rounding leaves beside it counts by ``lipschitz``), the output along it is
+    piecewise linear, and its largest slope is taken instead. Steps (heaviside) that can be crossed make it infinite.
 
     With ``hard``, for two strings with hard attention on which every head attends to keys of the same rank:
     then attention moves only between keys of one rank, and only their differences count.
@@ -194,7 +194,9 @@ def _on_a_line(
         slopes = f.readout @ direction + (active * through_m) @ out.mT
         moved_HKK = apart_HKK if ranks is None else apart_HKK * ranks.together(query)
         largest = max(largest, float(slopes.norm(dim=-1).max() * moved_HKK.amax((1, 2)).sum()))
-    return largest
+    beside_HKd = values_HKd - values_HKd[:, :1]
+    beside_HKd = beside_HKd - (beside_HKd @ direction).unsqueeze(-1) * direction
+    return largest + lipschitz(f) * sum(diameter(beside_Kd) for beside_Kd in beside_HKd)
 
 
 @dataclass(frozen=True)

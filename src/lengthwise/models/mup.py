@@ -82,9 +82,9 @@ def two_layers(
     """All parameters of a two-layer model, by the names of ``LimitTransformer``.
 
     The constants were tuned on the in-context 2-gram over three tokens at training length 32, for the loss at
-    test length 2048, with seeds that no published figure uses. What made all seeds land close together: first
+    test length 2048, with seeds that no published figure uses. What brought the seeds close together: first
     heads that start by looking back 1, 2, .. positions, with a local logit of 2, where the limit no longer
-    depends on the tokens; second-layer attention without local logits that learns a thousand times as fast as
+    depends on the tokens; second-layer attention without local logits that learns a hundred times as fast as
     the first layer's; values that start small.
     """
     rate = 3.0  # of everything here, against one layer, for the same learning rate
@@ -95,7 +95,7 @@ def two_layers(
     for layer in (0, 1):
         square = (heads, width, width)
         roles |= {
-            f"layers.{layer}.key_query": Role(square, 0.0, (attention / 10, 100 * attention)[layer]),
+            f"layers.{layer}.key_query": Role(square, 0.0, (attention, 100 * attention)[layer]),
             f"layers.{layer}.value": Role(square, (0.0, 0.3 / width**0.5)[layer], rate * BASE_WIDTH / width),
             f"layers.{layer}.mlp_in": mlp_in(hidden, width),
             f"layers.{layer}.mlp_bias": bias(hidden),

@@ -31,7 +31,8 @@ def bound_sentence(bound: Bound) -> str:
         return bound.words
     return (
         f"If f and g agree to within e on every input of at most {length_words(bound.length)} tokens, "
-        f"they agree to within e + {bound.tolerance:g} at every length. {bound.words}"
+        f"they agree to within e + {bound.tolerance:g} at every length. {bound.words} "
+        f"It would grow most if {WORSE[max(bound.growth, key=lambda name: bound.growth[name])]}."
     )
 
 
@@ -46,15 +47,36 @@ def bound_table(bound: Bound) -> Table:
         length_words(beside.length) if beside else "-",
         style="bold",
     )
-    for name in {**bound.terms, **(beside.terms if beside else {})}:
-        ours = length_words(bound.terms[name]) if name in bound.terms else "-"
-        theirs = length_words(beside.terms[name]) if beside and name in beside.terms else "-"
-        table.add_row(f"  {name.replace('_', ' ')} term", ours, theirs)
+    if bound.theorem == "Theorem E":
+        for name, value in bound.terms.items():
+            table.add_row(f"  error from {name}", number(value), "")
+    else:
+        for name, value in bound.terms.items():
+            table.add_row(
+                f"  {name} term", length_words(value), length_words(beside.terms[name]) if beside else ""
+            )
+    table.add_section()
+    for name, value in bound.growth.items():
+        table.add_row(f"  longer if {WORSE[name]}", f"{number(value)} times", "")
     table.add_section()
     for name, value in bound.parameters.items():
         told = length_words(value) if isinstance(value, int) else number(value)
         table.add_row(name.replace("_", " "), told, "")
     return table
+
+
+WORSE = {
+    "vocabulary": "the vocabulary is twice as large",
+    "period": "the period is twice as long",
+    "locality": "the window is twice as long",
+    "far_sets": "twice as many far sets compete",
+    "sensitivity": "the sensitivities are twice as large",
+    "margin": "the margins are half as large",
+    "first_layer": "the first layer's constants are twice as large",
+    "second_layer_logits": "the second layer's logits are twice as large",
+    "second_layer_values": "the second layer's values are twice as large",
+}
+"""What ``Bound.growth`` speaks of, in words."""
 
 
 def bound_figure(bounds: Sequence[Bound], chosen: Bound) -> Figure:

@@ -47,6 +47,8 @@ def simulate(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance must be a number of at least 0, got {tolerance}")
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
     pair = Pair.of(f, g)
     finite = all(len(model.layers) == 1 and isinstance(model.precision, Finite) for model in pair.models)
     infinite = pair.layers <= 2 and all(isinstance(model.precision, Infinite) for model in pair.models)
