@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Integer, Real
+from jaxtyping import Float, Integer, Real
 from torch import Tensor
 
 BEFORE_START = -1
@@ -182,16 +182,28 @@ def string_of(summary: Summary) -> Integer[Tensor, "length"]:
 
 
 def draw_summary(vocabulary: int, period: int, locality: int, length: int, seed: int) -> Summary:
-    """The summary of a random string: token probabilities uniform on the simplex, then independent tokens.
+    """The summary of a random string: token probabilities uniform on the simplex, then independent tokens."""
+    random = np.random.default_rng(seed)
+    drawn = draw_summaries(random.dirichlet(np.ones(vocabulary), 1), period, locality, length, random)
+    return Summary(drawn.counts[0], drawn.suffix[0], drawn.length)
+
+
+def draw_summaries(
+    probabilities: Float[np.ndarray, "B S"],
+    period: int,
+    locality: int,
+    length: int,
+    random: np.random.Generator,
+) -> Summary:
+    """The summaries of random strings of independent tokens, each with its own probabilities.
 
     Nothing is drawn token by token, so any length up to ``LONGEST`` costs the same.
     """
     check_length(length)
-    random = np.random.default_rng(seed)
-    probabilities = random.dirichlet(np.ones(vocabulary))
     near = min(length, locality + 1)
     sizes = residue_sizes(torch.tensor(length - near), period).tolist()
     columns = [random.multinomial(size, probabilities) for size in sizes]
-    tokens = torch.tensor(random.choice(vocabulary, near, p=probabilities))
+    steps = probabilities.cumsum(-1)[:, None, :-1]
+    tokens = torch.from_numpy((random.random((len(probabilities), near, 1)) >= steps).sum(-1))
     padded = torch.nn.functional.pad(tokens, (0, locality + 1 - near), value=BEFORE_START)
-    return Summary(torch.tensor(np.stack(columns, -1)), padded, torch.tensor(length))
+    return Summary(torch.from_numpy(np.stack(columns, -1)), padded, torch.tensor(length))

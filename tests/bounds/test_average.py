@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 import lengthwise as lw
 from lengthwise.bounds.average import average_bound, average_error, average_length, average_order
-from lengthwise.limit.norms import sensitivity
+from lengthwise.limit.sensitivity import sensitivity
 
 HALVES = st.fixed_dictionaries(
     {

@@ -14,7 +14,7 @@ from instances import build
 import lengthwise as lw
 from lengthwise.bounds.divergence import divergence, limit_divergence, profile
 from lengthwise.bounds.tightness import tightness
-from lengthwise.limit.norms import sensitivity
+from lengthwise.limit.sensitivity import sensitivity
 
 HALVES = st.fixed_dictionaries(
     {

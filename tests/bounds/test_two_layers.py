@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lengthwise as lw
 from lengthwise.bounds.two_layers import LONGEST, order_two_layers, two_layer_length
-from lengthwise.limit.norms import (
+from lengthwise.limit.complexity import (
     SecondHead,
     TwoLayerConstants,
     balanced_dimension,

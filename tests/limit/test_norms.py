@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 from instances import RECIPES, build
 
 import lengthwise as lw
-from lengthwise.limit.norms import (
-    Parts,
-    closed_form,
-    layer_norms,
-    lipschitz,
-    operator_norm,
-    sensitivity,
-    two_layer_constants,
-)
+from lengthwise.limit.complexity import closed_form, two_layer_constants
+from lengthwise.limit.norms import Parts, layer_norms, lipschitz, operator_norm
 from lengthwise.limit.reference import after
+from lengthwise.limit.sensitivity import sensitivity
 
 SLACK = 1 + 1e-9
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from instances import RECIPES, build
 
 import lengthwise as lw
-from lengthwise.limit.norms import two_layer_constants
+from lengthwise.limit.complexity import two_layer_constants
 from lengthwise.limit.reference import after
 from lengthwise.sequences import types
 from lengthwise.simulation import first_layer as module

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lengthwise.limit.norms import SecondHead, TwoLayerConstants, balanced_dimension, closed_form
+from lengthwise.limit.complexity import SecondHead, TwoLayerConstants, balanced_dimension, closed_form
 from lengthwise.simulation.lemmas import (
     balanced_bound,
     balanced_error,

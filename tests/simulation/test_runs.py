@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instances import RECIPES, build
 
 import lengthwise as lw
-from lengthwise.limit.norms import balanced_dimension, two_layer_constants
+from lengthwise.limit.complexity import balanced_dimension, two_layer_constants
 from lengthwise.simulation.lemmas import balanced_error
 from lengthwise.simulation.pair import Pair, distance
 from lengthwise.simulation.rounding import prefix_rounding

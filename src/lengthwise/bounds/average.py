@@ -18,10 +18,11 @@ from scipy.special import betainc, betaln
 from torch import Tensor
 
 from lengthwise.limit.margins import hardmax_length
-from lengthwise.limit.norms import sensitivity, times
+from lengthwise.limit.norms import times
 from lengthwise.limit.precision import Finite
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.limit.transformer import LimitTransformer
-from lengthwise.sequences import BEFORE_START, Summary, check_length
+from lengthwise.sequences import BEFORE_START, Summary, check_length, draw_summaries
 from lengthwise.simulation.configurations import Configurations, one_thread
 from lengthwise.simulation.pair import Pair
 
@@ -243,25 +244,16 @@ def _draw(
     configurations: Configurations, alpha: list[float], samples: int, random: np.random.Generator
 ) -> Summary:
     """Summaries of inputs: pi in logarithms (Gamma(a) is Gamma(a + 1) times U^(1/a)), so that a small
-    concentration does not underflow, then the suffix, then the counts of each residue.
+    concentration does not underflow, then independent tokens.
     """
-    pair, window = configurations.pair, configurations.window
-    shape = np.array(alpha)
+    pair, shape = configurations.pair, np.array(alpha)
     size = samples, len(shape)
     logarithm = np.log(random.standard_gamma(shape + 1, size)) + np.log1p(-random.random(size)) / shape
     weight = np.exp(logarithm - logarithm.max(-1, keepdims=True))
     chance_BS = weight / weight.sum(-1, keepdims=True)
-    steps = chance_BS.cumsum(-1)[:, None, :-1]
-    suffix_BW = (random.random((samples, window, 1)) >= steps).sum(-1)
-    columns = [random.multinomial(size, chance_BS) for size in configurations.sizes]
+    drawn = draw_summaries(chance_BS, pair.period, pair.locality, configurations.length, random)
     device = pair.f.embedding.device
-    return Summary(
-        torch.from_numpy(np.stack(columns, -1)).to(device),
-        torch.nn.functional.pad(
-            torch.from_numpy(suffix_BW), (0, pair.locality + 1 - window), value=BEFORE_START
-        ).to(device),
-        torch.full((), configurations.length, device=device),
-    )
+    return Summary(drawn.counts.to(device), drawn.suffix.to(device), drawn.length.to(device))
 
 
 def _distance(pair: Pair, summary: Summary) -> Float[Tensor, "B"]:

@@ -12,7 +12,8 @@ from lengthwise.bounds.one_layer import certified_length, far_sets, joint_tolera
 from lengthwise.bounds.result import Bound
 from lengthwise.bounds.two_layers import TwoLayerLength, order_two_layers, two_layer_length
 from lengthwise.limit import Finite, Infinite, LimitTransformer
-from lengthwise.limit.norms import TwoLayerConstants, complexity, sensitivity, two_layer_constants
+from lengthwise.limit.complexity import TwoLayerConstants, complexity, two_layer_constants
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.simulation.one_layer import hardmax_length
 from lengthwise.simulation.pair import Pair
 

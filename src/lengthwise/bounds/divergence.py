@@ -13,8 +13,9 @@ from torch import Tensor
 
 from lengthwise.bounds.one_layer import certified_length, far_sets
 from lengthwise.limit.margins import hardmax_length
-from lengthwise.limit.norms import sensitivity, times
+from lengthwise.limit.norms import times
 from lengthwise.limit.precision import Finite
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.limit.transformer import LimitTransformer
 from lengthwise.sequences import Summary, check_length, string_of
 from lengthwise.simulation.configurations import Configurations, one_thread

@@ -6,7 +6,8 @@ from itertools import accumulate
 
 from lengthwise.bounds.bound import bound
 from lengthwise.bounds.divergence import profile, smallest_eta
-from lengthwise.limit.norms import sensitivity, times
+from lengthwise.limit.norms import times
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.limit.transformer import LimitTransformer
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lengthwise.limit.norms import TwoLayerConstants, balanced_dimension
+from lengthwise.limit.complexity import TwoLayerConstants, balanced_dimension
 from lengthwise.simulation.lemmas import balanced_error, balanced_terms
 
 LONGEST = 10**300
@@ -13,7 +13,7 @@ LONGEST = 10**300
 LONGEST_RUN = 10**150
 """Longer runs, and lower bounds on their number, are not looked for."""
 
-ROUNDING = 1e-9
+ROUNDING = 5e-12
 """The error must stay below the tolerance by this share of it, more than evaluating it can be off."""
 
 

@@ -47,9 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lengthwise: {one_line(error)}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
-        print(
-            "lengthwise: stopped; the same command goes on from the runs that are finished", file=sys.stderr
-        )
+        print("lengthwise: stopped; runs that were finished are kept", file=sys.stderr)
         return INTERRUPTED
     return 0
 

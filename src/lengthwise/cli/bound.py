@@ -5,25 +5,19 @@ certified, with every constant proved, beside the order that the paper states.
 import json as json_module
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
 from rich.console import Console
 
 from lengthwise.bounds import bound
-from lengthwise.cli.models import model_of
+from lengthwise.cli.models import TwoModels, model_of
 from lengthwise.reporting.bounds import bound_figure, bound_sentence, bound_table
 from lengthwise.reporting.canvas import save_figure
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class Command(TwoModels):
     """The flags of ``lengthwise bound``."""
 
-    f: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="F")]
-    """A file that ``save`` wrote, the folder of a run, or a construction such as simple:omega=8,knots=64."""
-    g: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="G")]
-    """The model to compare with, named the same way."""
     tolerance: float = 0.1
     """By how much more f and g may differ at lengths beyond."""
     output: Path = Path("runs/bound")

@@ -1,9 +1,12 @@
 """How models and inputs are named on the command line."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import torch
+import tyro
 from torch import Tensor
 
 from lengthwise.limit import LimitTransformer
@@ -12,6 +15,16 @@ from lengthwise.sequences import check_length, check_tokens
 
 LONGEST_PICTURE = 512
 """Attention is drawn for inputs up to this length."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoModels:
+    """The flags of commands that compare two models."""
+
+    f: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="F")]
+    """A file that ``save`` wrote, the folder of a run, or a construction such as simple:omega=8,knots=64."""
+    g: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="G")]
+    """The model to compare with, named the same way."""
 
 
 def model_of(text: str) -> LimitTransformer:
@@ -27,9 +40,6 @@ def model_of(text: str) -> LimitTransformer:
         return named(text)
     known = ", ".join(CONSTRUCTIONS)
     raise ValueError(f"{text!r} is no file, no run's folder, no construction ({known}, as in modp:period=5)")
-
-
-MODEL = "a file that save wrote, the folder of a run, or a construction such as modp:period=5,residue=2"
 
 
 def tokens_of(text: str | None, vocabulary: int, seed: int, length: int) -> Tensor:

@@ -4,14 +4,13 @@ import json as json_module
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
 from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from lengthwise.cli.models import check_seed, file_text, model_of, tokens_of
+from lengthwise.cli.models import TwoModels, check_seed, file_text, model_of, tokens_of
 from lengthwise.limit import LimitTransformer
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.simulation import simulation_figure, simulation_table
@@ -26,13 +25,9 @@ SHOWN = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class Command(TwoModels):
     """The flags of ``lengthwise simulate``."""
 
-    f: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="F")]
-    """A file that ``save`` wrote, the folder of a run, or a construction such as simple:omega=8,knots=64."""
-    g: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="G")]
-    """The model to compare with, named the same way."""
     input: str | None = None
     """The long string, as digits (01101) or with commas (0,1,12); None: one is drawn."""
     input_file: Path | None = None

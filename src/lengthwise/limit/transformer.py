@@ -254,8 +254,8 @@ class LimitTransformer:
         return regimes(self)
 
     def complexity(self) -> float:
-        """C(f), on which training-length bounds depend: see ``lengthwise.limit.norms``."""
-        from lengthwise.limit.norms import complexity
+        """C(f), on which training-length bounds depend: see ``lengthwise.limit.complexity``."""
+        from lengthwise.limit.complexity import complexity
 
         return complexity(self)
 

@@ -14,8 +14,9 @@ from rich.text import Text
 from torch import Tensor
 
 from lengthwise.limit import Finite, LimitTransformer
-from lengthwise.limit.norms import LayerNorms, layer_norms, lipschitz, sensitivity
+from lengthwise.limit.norms import LayerNorms, layer_norms, lipschitz
 from lengthwise.limit.reference import attentions
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.reporting.canvas import GREY, STYLE, new_figure
 
 LABELLED = 40

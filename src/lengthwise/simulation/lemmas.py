@@ -11,7 +11,8 @@ constants here are ours.
 
 import math
 
-from lengthwise.limit.norms import TwoLayerConstants, exp, times
+from lengthwise.limit.complexity import TwoLayerConstants
+from lengthwise.limit.norms import exp, times
 
 
 def stratified_bound(

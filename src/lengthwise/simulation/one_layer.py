@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lengthwise.limit.norms import sensitivity
+from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.sequences import Summary, string_of
 from lengthwise.simulation.attended import Attended, attended
 from lengthwise.simulation.counts import relevant_sets, shortened

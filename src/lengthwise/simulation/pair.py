@@ -1,13 +1,15 @@
 """Two models side by side: written with one period and one locality, so that one string serves both."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Integer
 from torch import Tensor
 
 from lengthwise.limit import LimitTransformer
-from lengthwise.sequences import Summary
+from lengthwise.sequences import Summary, check_tokens
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,18 @@ class Pair:
     def layers(self) -> int:
         """The number of layers of the deeper one."""
         return max(len(self.f.layers), len(self.g.layers))
+
+    def word(self, tokens: Tensor | Sequence[int]) -> Integer[Tensor, "T"]:
+        """The tokens as one string over the vocabulary, or what keeps them from being one."""
+        word = torch.as_tensor(tokens, device=self.f.embedding.device)
+        if word.dim() != 1 or word.numel() == 0:
+            raise ValueError(
+                f"tokens must be one string of at least one token, got shape {tuple(word.shape)}"
+            )
+        if word.is_floating_point() or word.is_complex() or word.dtype == torch.bool:
+            raise ValueError(f"tokens must be whole numbers, got {word.dtype}")
+        check_tokens(word, self.vocabulary)
+        return word.long()
 
     def two_layers(self) -> "Pair":
         """The pair with a second layer that does nothing behind every model of one layer."""

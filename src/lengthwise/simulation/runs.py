@@ -20,9 +20,9 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
+from lengthwise.limit.complexity import TwoLayerConstants, balanced_dimension, two_layer_constants
 from lengthwise.limit.margins import regimes
-from lengthwise.limit.norms import TwoLayerConstants, balanced_dimension, two_layer_constants
-from lengthwise.sequences import check_length, check_tokens, types
+from lengthwise.sequences import check_length, types
 from lengthwise.simulation.first_layer import check_infinite, first_layer
 from lengthwise.simulation.lemmas import balanced_error
 from lengthwise.simulation.pair import Pair
@@ -214,7 +214,7 @@ def simulate_runs(
     least = max(pair.locality + 1, 2 * pair.period if method == "markov" else 1)
     if run is not None and (run < least or run % pair.period):
         raise ValueError(f"run must be a multiple of {pair.period} and at least {least}, got {run}")
-    sampler = _Sampler(pair, _string(pair, tokens), method, run, draws, seed)
+    sampler = _Sampler(pair, pair.word(tokens), method, run, draws, seed)
     if length is not None:
         return sampler.best(length)
     for candidate in sampler.grid():
@@ -222,16 +222,6 @@ def simulate_runs(
         if max(found.error_f, found.error_g) <= tolerance:
             return found
     return sampler.whole()
-
-
-def _string(pair: Pair, tokens: Tensor | Sequence[int]) -> Tensor:
-    string = torch.as_tensor(tokens, device=pair.f.embedding.device)
-    if string.dim() != 1 or len(string) == 0:
-        raise ValueError(f"tokens must be one string of at least one token, got shape {tuple(string.shape)}")
-    if string.is_floating_point() or string.is_complex() or string.dtype == torch.bool:
-        raise ValueError(f"tokens must be whole numbers, got {string.dtype}")
-    check_tokens(string, pair.vocabulary)
-    return string.long()
 
 
 class _Sampler:

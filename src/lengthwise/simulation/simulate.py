@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from lengthwise.limit import Finite, Infinite, LimitTransformer
 from lengthwise.limit.counting import check_summary
-from lengthwise.sequences import Summary, check_tokens, summarize
+from lengthwise.sequences import Summary, summarize
 from lengthwise.simulation.one_layer import simulate_counts
 from lengthwise.simulation.pair import Pair
 from lengthwise.simulation.result import Method, Simulation
@@ -66,7 +65,7 @@ def simulate(
 
         if isinstance(tokens, Summary):
             raise ValueError("a string must be given by its tokens here: runs cannot be taken from counts")
-        word = _word(pair, tokens)
+        word = pair.word(tokens)
         assert method in ("markov", "stratified", "balanced")
         return simulate_runs(
             pair.two_layers(), word, tolerance, method, length=length, draws=draws, seed=seed
@@ -74,7 +73,7 @@ def simulate(
     if isinstance(tokens, Summary):
         summary, word = _one(check_summary(pair.f, tokens)), None
     else:
-        word = _word(pair, tokens)
+        word = pair.word(tokens)
         summary = summarize(word, pair.vocabulary, pair.period, pair.locality)
     return simulate_counts(pair, summary, word, tolerance, method, time_limit)
 
@@ -82,16 +81,6 @@ def simulate(
 def _kind(f: LimitTransformer) -> str:
     precision = "finite" if isinstance(f.precision, Finite) else "infinite"
     return f"{len(f.layers)} layer{'s'[: len(f.layers) - 1]} in {precision} precision"
-
-
-def _word(pair: Pair, tokens: Tensor | Sequence[int]) -> Tensor:
-    word = torch.as_tensor(tokens, device=pair.f.embedding.device)
-    if word.dim() != 1 or word.numel() == 0:
-        raise ValueError(f"tokens must be one string of at least one token, got shape {tuple(word.shape)}")
-    if word.is_floating_point() or word.is_complex() or word.dtype == torch.bool:
-        raise ValueError(f"tokens must be whole numbers, got {word.dtype}")
-    check_tokens(word, pair.vocabulary)
-    return word
 
 
 def _one(summary: Summary) -> Summary:
