@@ -10,7 +10,7 @@ from lengthwise._version import __version__
 
 if TYPE_CHECKING:
     from lengthwise.bounds import Bound, Divergence, average_error, bound, divergence, tightness
-    from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train
+    from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train, vary
     from lengthwise.limit import Finite, Infinite, LimitLayer, LimitTransformer, constructions
     from lengthwise.models import LimitModel
     from lengthwise.sequences import Summary, summarize
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "bounds": ("Bound", "Divergence", "average_error", "bound", "divergence", "tightness"),
-    "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train"),
+    "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train", "vary"),
     "limit": ("Finite", "Infinite", "LimitLayer", "LimitTransformer"),
     "models": ("LimitModel",),
     "sequences": ("Summary", "summarize"),
@@ -84,6 +84,7 @@ __all__ = [
     "task",
     "tightness",
     "train",
+    "vary",
 ]
 
 

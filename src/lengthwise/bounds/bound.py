@@ -18,9 +18,9 @@ from lengthwise.simulation.one_layer import hardmax_length
 from lengthwise.simulation.pair import Pair
 
 
-def bound(f: LimitTransformer, g: LimitTransformer, tolerance: float) -> Bound:
+def bound(f: LimitTransformer, g: LimitTransformer | None, tolerance: float) -> Bound:
     """How long the inputs must be on which f and g agree, so that they agree, up to the tolerance more, at
-    every length.
+    every length. Without g: for f and any model with the constants of f (one as complex, as certain).
 
     - Two models of one layer in finite precision: Theorem C.
     - Two of one or two layers in infinite precision: Theorem E.
@@ -30,12 +30,12 @@ def bound(f: LimitTransformer, g: LimitTransformer, tolerance: float) -> Bound:
     """
     if not 0 <= tolerance < math.inf:
         raise ValueError(f"tolerance must be a finite number of at least 0, got {tolerance}")
-    pair = Pair.of(f, g)
-    if _same(pair):
+    pair = Pair.of(f, f if g is None else g)
+    if g is not None and _same(pair):
         words = "f and g have the same weights: they agree at every length."
         return Bound(1, {}, "equality", True, tolerance, {}, words)
     if all(len(model.layers) == 1 and isinstance(model.precision, Finite) for model in pair.models):
-        return _one_layer(pair, tolerance)
+        return _one_layer(pair, tolerance, far_sets(pair) if g is not None else 2 * far_sets(pair))
     if pair.layers <= 2 and all(isinstance(model.precision, Infinite) for model in pair.models):
         return _two_layers(pair, tolerance)
     if pair.layers > 2:
@@ -57,14 +57,14 @@ def _same(pair: Pair) -> bool:
     )
 
 
-def _one_layer(pair: Pair, tolerance: float) -> Bound:
+def _one_layer(pair: Pair, tolerance: float, sets: int) -> Bound:
     """Theorem C: with eta = min(1/2, eps/(Lambda_f + Lambda_g)), agreement up to N_cert(eta) of Theorem B
     carries over to every length at the cost of eps. Proof: an x that is longer has a z that is not, in the
     hard regime like x, with |f(x) - f(z)| <= Lambda_f eta, the same for g, and the sum is at most eps.
     """
     sizes = [sensitivity(model, hard=True) for model in pair.models]
     eta = joint_tolerance(sizes, tolerance)
-    hard, sets = hardmax_length(pair), far_sets(pair)
+    hard = hardmax_length(pair)
     shape = pair.vocabulary, pair.period, pair.locality
     length = certified_length(*shape, sets, eta, hard)
 

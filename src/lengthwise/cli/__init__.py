@@ -19,10 +19,13 @@ from lengthwise._messages import nearest, one_line
 from lengthwise._version import __version__
 
 COMMANDS = {
+    "advise": "say how long the training sequences must be for a task, and see whether that comes true",
     "bound": "say on how long inputs two models must agree, so that they agree at every length",
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
+    "reproduce": "repeat the published experiments, and test the claims that they stand for",
     "simulate": "find a short string on which two models do what they do on a long one",
+    "sweep": "train the runs that a Python file lists, and measure them far beyond",
     "tasks": "list the tasks, their knobs, and what theory says of each",
 }
 
@@ -80,14 +83,17 @@ def _module(name: str) -> ModuleType:
 
 
 def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
-    """The command's dataclass, filled from its flags by tyro, whose boxed errors become one line."""
+    """The command's dataclass, filled from its flags by tyro, whose boxed errors become one line. A command
+    whose flags depend on its first argument has a function ``flags`` in place of the dataclass.
+    """
     import tyro
 
+    kind = module.flags(arguments) if hasattr(module, "flags") else module.Command
     boxed = io.StringIO()
     try:
         with contextlib.redirect_stderr(boxed):
             command, unknown = tyro.cli(
-                module.Command,
+                kind,
                 prog=f"lengthwise {name}",
                 description=module.__doc__,
                 args=arguments,
@@ -99,7 +105,7 @@ def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
             raise
         raise ValueError(f"{_unboxed(boxed.getvalue())} (lengthwise {name} --help tells the flags)") from None
     if unknown:
-        flags = [f"--{field.name.replace('_', '-')}" for field in fields(module.Command)]
+        flags = [f"--{field.name.replace('_', '-')}" for field in fields(kind)]
         raise ValueError(f"lengthwise {name} has no flag {unknown[0]!r}{nearest(unknown[0], flags)}")
     return command
 

@@ -16,12 +16,14 @@ from typing import Any
 import pandas as pd
 
 from lengthwise.experiments.decay import FALLING, FEWEST, Prediction, falling_lengths, predict
-from lengthwise.experiments.engine import train
-from lengthwise.experiments.results import Curve, curves
+from lengthwise.experiments.engine import train_all
+from lengthwise.experiments.recipes import recipe
+from lengthwise.experiments.results import Curve, Result, curves, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
+from lengthwise.limit import LimitTransformer
 from lengthwise.models import LimitModel
-from lengthwise.tasks import Task
+from lengthwise.tasks import CountTask, Task
 from lengthwise.training import Evaluation, Progress, Training
 
 GRID = 1.2
@@ -36,8 +38,9 @@ SHORTEST = 4
 PILOT_LONGEST = 256
 """The longest training length of a pilot, unless the caller says otherwise."""
 
-FAR = 1000
-"""Test lengths reach at least this many times as far as the pilot's training lengths."""
+FAR, FAR_STRINGS = 1000, 100
+"""Test lengths reach at least this many times as far as the pilot's training lengths; the second where test
+strings must be made."""
 
 Stage = Callable[[str, int], Progress]
 """Called when a stage begins, with its name and its number of model-steps; returns what counts them."""
@@ -87,7 +90,8 @@ class Advice:
     - ``confirmed``: whether it lies in the predicted interval, widened by the factor 1.1 to which it is
       known;
     - ``lengths``: what was measured at each training length, in increasing order;
-    - ``results``: all rows of all runs.
+    - ``results``: all rows of all runs;
+    - ``trained``: the model of the median seed at the confirmed length.
     """
 
     task: Task
@@ -97,6 +101,7 @@ class Advice:
     lengths: tuple[AtLength, ...]
     results: pd.DataFrame
     longest_test: int
+    trained: LimitTransformer | None = None
 
     @property
     def predicted_length(self) -> int | None:
@@ -184,32 +189,35 @@ def advise(
 ) -> Advice:
     """How long the training sequences must be for the loss to stay within ``tolerance``.
 
-    - ``model``: by default a limit transformer with the period and locality that theory asks for;
-    - ``training``: steps, batch and learning rate of every run (its length and seed are not used);
+    - ``model``, ``training``, ``evaluation``: by default those of the task's ``recipe``; the length and seed
+      of the training are not used;
     - ``seeds``: runs at each training length, with seeds ``seed``, ``seed + 1``, ...;
-    - ``pilot_longest``: the longest training length that the pilot may try (256 unless given);
+    - ``pilot_longest``: the longest training length that the pilot may try (unless given, 256, or less where
+      the longest test length is not 1000 times as far, or 100 times where test strings must be made);
     - ``output``: a folder that keeps every run, so that a killed call goes on where it was.
     """
     if not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
         raise ValueError(f"tolerance must be positive and finite, got {tolerance!r}")
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
-    evaluation = evaluation or Evaluation()
-    template = training or Training(length=1)
-    room = evaluation.lengths[-1] // FAR
+    default = recipe(task)
+    evaluation, template = evaluation or default.evaluation, training or default.training
+    far = FAR if isinstance(task, CountTask) else FAR_STRINGS
+    room, shortest = evaluation.lengths[-1] // far, max(SHORTEST, 2 * task.shortest)
     pilot_longest = min(PILOT_LONGEST, room) if pilot_longest is None else pilot_longest
-    if not SHORTEST + FEWEST <= pilot_longest <= room:
+    if not shortest + FEWEST <= pilot_longest <= room:
         raise ValueError(
-            f"the pilot's longest training length must be at least {SHORTEST + FEWEST} and at most a "
-            f"{FAR}th of the longest test length {evaluation.lengths[-1]}, for a plateau to show; "
+            f"the pilot's longest training length must be at least {shortest + FEWEST} and at most a "
+            f"{far}th of the longest test length {evaluation.lengths[-1]}, for a plateau to show; "
             f"got {pilot_longest}"
         )
     if output is not None:
         Store(output).check()
-    model = model or LimitModel(period=task.theory.period, locality=task.theory.locality or None)
-    lab = _Lab(task, model, template, evaluation, range(seed, seed + seeds), output, device, stage)
+    lab = _Lab(
+        task, model or default.model, template, evaluation, range(seed, seed + seeds), output, device, stage
+    )
 
-    prediction = _pilot(lab, tolerance, pilot_longest)
+    prediction = _pilot(lab, tolerance, shortest, pilot_longest)
     confirmed = _confirm(lab, tolerance, prediction.length) if prediction.length else None
     return Advice(
         task,
@@ -219,6 +227,7 @@ def advise(
         tuple(lab.measured[length] for length in lab.lengths),
         lab.results,
         evaluation.lengths[-1],
+        lab.median_model(confirmed) if confirmed else None,
     )
 
 
@@ -245,6 +254,7 @@ class _Lab:
 
     def __post_init__(self) -> None:
         self.measured: dict[int, AtLength] = {}
+        self.trained: dict[str, Result] = {}
         self.results = pd.DataFrame()
 
     def measure(self, lengths: Sequence[int], stage: str) -> None:
@@ -258,12 +268,20 @@ class _Lab:
         ]
         title = f"{stage}: {', '.join(map(str, new))}"
         progress = self.stage(title, len(runs) * self.template.steps) if self.stage else None
-        table = train(runs, output=self.output, device=self.device, progress=progress)
-        self.results = pd.concat([self.results, table.assign(stage=stage)], ignore_index=True)
-        found = curves(table)
+        trained = train_all(runs, output=self.output, device=self.device, progress=progress)
+        self.trained |= {result.run.id: result for result in trained}
+        rows = table(runs, [result.metrics for result in trained])
+        self.results = pd.concat([self.results, rows.assign(stage=stage)], ignore_index=True)
+        found = curves(rows)
         for length in new:
             at_length = tuple(curve for curve in found if curve.training_length == length)
             self.measured[length] = AtLength(length, stage, at_length)
+
+    def median_model(self, length: int) -> LimitTransformer:
+        """The model whose plateau is the median (of an even number, the lower one) of its training length."""
+        ordered = sorted(self.measured[length].curves, key=lambda curve: curve.settled)
+        result = self.trained[ordered[(len(ordered) - 1) // 2].run]
+        return result.run.model.transformer(result.weights)
 
     @property
     def lengths(self) -> list[int]:
@@ -274,11 +292,11 @@ class _Lab:
         return median(curve.baseline for at in self.measured.values() for curve in at.curves)
 
 
-def _pilot(lab: _Lab, tolerance: float, longest: int) -> Prediction:
+def _pilot(lab: _Lab, tolerance: float, shortest: int, longest: int) -> Prediction:
     """Train at short lengths, two more at a time, until enough of them are falling, or until the models no
     longer fit even their own training lengths: longer ones would not be easier.
     """
-    grid = grid_between(SHORTEST, longest)
+    grid = grid_between(shortest, longest)
     begin, end = 0, min(5, len(grid))
     while True:
         lab.measure(grid[begin:end], "pilot")
@@ -311,7 +329,8 @@ def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:
     """Train around the prediction until, among the lengths measured there, one is within the tolerance and
     the next shorter one is not, and close by; give up four times above the prediction.
     """
-    low, high = max(1, math.floor(predicted / GRID)), math.ceil(predicted * GRID)
+    least = lab.task.shortest
+    low, high = max(least, math.floor(predicted / GRID)), max(least, math.ceil(predicted * GRID))
     lab.measure(grid_between(low, high), "confirmation")
     while True:
         around = [length for length in lab.lengths if low <= length <= high]
@@ -322,9 +341,9 @@ def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:
             high = math.ceil(high * GRID)
             lab.measure(grid_between(around[-1], high), "confirmation")
         elif within[0] == low:
-            if low == 1:
+            if low == least:
                 return low
-            low = max(1, math.floor(low / GRID))
+            low = max(least, math.floor(low / GRID))
             lab.measure(grid_between(low, within[0]), "confirmation")
         else:
             answer, shorter = within[0], around[around.index(within[0]) - 1]

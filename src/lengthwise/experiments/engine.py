@@ -41,12 +41,24 @@ def train(
     ``device`` is "cpu" or "cuda"; by default a GPU is used if there is one. ``progress`` is called with
     the number of model-steps done (those of runs found in ``output`` included).
     """
+    results = train_all(runs, output=output, device=device, progress=progress)
+    return table([result.run for result in results], [result.metrics for result in results])
+
+
+def train_all(
+    runs: Sequence[Run],
+    *,
+    output: Path | str | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """The same, and the weights of every run beside its rows."""
     runs = list(dict.fromkeys(runs))
     chosen = choose_device(device)
     ensembles = plan(runs, memory_for(chosen))
     if output is None:
         results = {r.run: r for group in ensembles for r in run_ensemble(group, chosen, progress)}
-        return table(runs, [results[run].metrics for run in runs])
+        return [results[run] for run in runs]
     store = Store(output)
     with store.writing():
         for group in ensembles:
@@ -55,7 +67,7 @@ def train(
                     progress(sum(run.training.steps for run in group))
                 continue
             store.add(run_ensemble(group, chosen, progress), made_by=_machine(chosen, len(group)))
-    return store.table(runs)
+    return [Result(run, store.metrics(run), store.weights(run)) for run in runs]
 
 
 def choose_device(name: str | None) -> torch.device:

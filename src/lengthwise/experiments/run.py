@@ -2,16 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from typing import Any
 
+from lengthwise._messages import nearest
 from lengthwise.limit import Finite, Infinite, Precision
 from lengthwise.models import LimitModel
 from lengthwise.tasks import Task, task
 from lengthwise.training import Evaluation, Training
 
-SPECIFICATION = 2
+SPECIFICATION = 3
 """Raised whenever the same specification would give other results, so that old ones are not reused."""
 
 
@@ -35,6 +37,22 @@ class Run:
         """Where this run is measured."""
         return self.evaluation.lengths_for(self.training.length)
 
+    def but(self, **changes: Any) -> "Run":
+        """The run with some things changed: whole parts (``task``, ``model``, ``training``, ``evaluation``),
+        or fields of the first three by name. A name that several parts have, such as the ``period`` of a task
+        and of its model, is changed in all of them.
+        """
+        parts = {name: changes.pop(name, getattr(self, name)) for name in PARTS}
+        known = {name: [field.name for field in fields(parts[name])] for name in PARTS[:3]}
+        for change in changes:
+            if not any(change in names for names in known.values()):
+                every = list(dict.fromkeys([name for names in known.values() for name in names] + [*PARTS]))
+                raise ValueError(f"a run has nothing named {change!r} to change{nearest(change, every)}")
+        for name, names in known.items():
+            own = {change: value for change, value in changes.items() if change in names}
+            parts[name] = replace(parts[name], **own) if own else parts[name]
+        return Run(**parts)
+
     def specification(self) -> dict[str, dict[str, Any]]:
         """The run as plain JSON data; ``run_from`` reads it back."""
         model = {name: getattr(self.model, name) for name in self.model.__dataclass_fields__}
@@ -44,6 +62,17 @@ class Run:
             "training": asdict(self.training),
             "evaluation": {**asdict(self.evaluation), "lengths": list(self.evaluation.lengths)},
         }
+
+
+PARTS = ("task", "model", "training", "evaluation")
+
+
+def vary(baseline: Run, **changes: Iterable[Any]) -> list[Run]:
+    """The baseline with every combination of some changes, the last one changing fastest:
+    ``vary(baseline, omega=[4, 8], length=[16, 32], seed=range(5))``. Names are those of ``Run.but``.
+    """
+    values = [list(choices) for choices in changes.values()]
+    return [baseline.but(**dict(zip(changes, chosen, strict=True))) for chosen in product(*values)]
 
 
 def run_from(specification: Mapping[str, Mapping[str, Any]]) -> Run:

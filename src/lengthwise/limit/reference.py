@@ -38,7 +38,8 @@ def after(
 ) -> Float[Tensor, "B T d"]:
     """The stream after one layer."""
     weights = attention(layer, y, precision)
-    y = y + torch.einsum("bhij,hde,bje->bid", weights, layer.value, y)
+    values = torch.einsum("hde,bje->bhjd", layer.value, y)
+    y = y + torch.einsum("bhij,bhjd->bid", weights, values)
     return layer.after_mlp(y)
 
 

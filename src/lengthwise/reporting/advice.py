@@ -1,18 +1,16 @@
 """The figure of an advice, in a form that a paper could print."""
 
 import math
-from statistics import median
 from typing import Literal
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from lengthwise.experiments import Advice
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
+from lengthwise.reporting.curves import loss_curves, powers_of_ten
 from lengthwise.reporting.tasks import subject
 
 
@@ -27,39 +25,10 @@ def advice_figure(advice: Advice) -> Figure:
     return figure
 
 
-def _colors(lengths: list[int]) -> dict[int, tuple[float, ...]]:
-    colormap: Colormap = matplotlib.colormaps["viridis_r"]
-    low, high = np.log(lengths[0]), np.log(lengths[-1])
-    span = max(high - low, 1e-9)
-    return {length: colormap(0.12 + 0.88 * (np.log(length) - low) / span) for length in lengths}
-
-
 def _loss_curves(axes: Axes, advice: Advice) -> None:
-    colors = _colors([at.training_length for at in advice.lengths])
-    ends = []
-    for at in advice.lengths:
-        answer = at.training_length == advice.confirmed_length
-        color = ANSWER if answer else colors[at.training_length]
-        lengths = at.curves[0].test_lengths
-        losses = np.array([curve.losses for curve in at.curves])
-        middle = np.median(losses, 0)
-        axes.fill_between(lengths, losses.min(0), losses.max(0), color=color, alpha=0.18, linewidth=0)
-        axes.plot(lengths, middle, color=color, linewidth=2.2 if answer else 1.3, zorder=3 if answer else 2)
-        if math.isfinite(at.plateau):
-            start = median(curve.plateau.start for curve in at.curves)
-            axes.plot([start, lengths[-1]], [at.plateau] * 2, ":", color=color, linewidth=1.0, zorder=1)
-            axes.plot(start, at.plateau, "|", color=color, markersize=8, markeredgewidth=1.4, zorder=4)
-        if 0 < middle[-1] < math.inf:
-            ends.append((at.training_length, float(middle[-1]), color))
+    by_length = {at.training_length: at.curves for at in advice.lengths}
+    loss_curves(axes, by_length, answer=advice.confirmed_length, heights=[advice.tolerance])
     _tolerance_line(axes, advice.tolerance, "right")
-    axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
-    axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
-    axes.set_xlim(advice.lengths[0].training_length * 0.8, advice.longest_test)
-    # Within the training length the loss is smaller by many orders, which would flatten all the rest.
-    heights = [advice.tolerance, *(end for _, end, _ in ends)]
-    axes.set_ylim(10 ** (math.floor(math.log10(min(heights))) - 1), 3 * max(heights))
-    _powers_of_ten(axes)
-    _end_labels(axes, ends, advice.longest_test)
 
 
 def _tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]) -> None:
@@ -75,48 +44,6 @@ def _tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]
         color=GREY,
         zorder=6,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
-    )
-
-
-def _powers_of_ten(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(LogLocator(numticks=20))
-    axes.yaxis.set_major_locator(LogLocator(numticks=20))
-    axes.minorticks_off()
-
-
-def _end_labels(axes: Axes, ends: list[tuple[int, float, object]], at: int) -> None:
-    """Training lengths beside the ends of their curves, pushed apart where they would overlap."""
-    low, high = np.log10(axes.get_ylim())
-    gap = 0.047 * (high - low)
-    ends = sorted(ends, key=lambda end: end[1])
-    places = [np.log10(end[1]) for end in ends]
-    for _ in range(200):
-        for i in range(len(places) - 1):
-            overlap = gap - (places[i + 1] - places[i])
-            if overlap > 0:
-                places[i] -= overlap / 2
-                places[i + 1] += overlap / 2
-        places = [min(place, high - gap / 2 - (len(places) - 1 - i) * gap) for i, place in enumerate(places)]
-    for (length, value, color), place in zip(ends, places, strict=True):
-        axes.annotate(
-            f"{length}",
-            xy=(at, value),
-            xytext=(at * 2.6, 10**place),
-            textcoords="data",
-            color=color,  # pyright: ignore[reportArgumentType]
-            va="center",
-            fontsize=8,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
-        )
-    axes.annotate(
-        "trained at",
-        xy=(1.0, 1.02),
-        xycoords="axes fraction",
-        ha="left",
-        va="bottom",
-        fontsize=8,
-        color=GREY,
     )
 
 
@@ -167,7 +94,7 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
     axes.set_title("plateau and answer", loc="left")
     bottom, top = axes.get_ylim()
     axes.set_ylim(bottom, top * (top / bottom) ** 0.3)  # room for the legend
-    _powers_of_ten(axes)
+    powers_of_ten(axes)
     ticks = [step * 2**octave for octave in range(20) for step in (1, 1.25, 1.5)]
     ticks = [tick for tick in ticks if lengths[0] <= tick <= lengths[-1] and tick == int(tick)]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

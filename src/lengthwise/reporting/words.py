@@ -1,8 +1,14 @@
 """Answers in words and tables, for a terminal."""
 
+import math
+from collections.abc import Callable
+
 from rich.table import Table
 
 from lengthwise.experiments import Advice
+from lengthwise.experiments.theory import BesideTheory, TheoryOf
+from lengthwise.reporting.bounds import length_words
+from lengthwise.reporting.inspection import number
 from lengthwise.reporting.tasks import subject
 
 
@@ -68,3 +74,32 @@ def power_of_ten(number: int) -> str:
     """10^9 rather than 1000000000, where it is one."""
     exponent = len(str(number)) - 1
     return f"10^{exponent}" if number == 10**exponent and exponent > 3 else str(number)
+
+
+def theory_table(theory: BesideTheory) -> Table:
+    """What theory says, beside what was measured."""
+    table = Table(title="what theory says", title_justify="left")
+    table.add_column("")
+    table.add_column("trained model", justify="right")
+    table.add_column("construction", justify="right")
+    columns = [theory.trained, theory.construction]
+    finite = theory.trained.hardmax_length is not None
+
+    def row(name: str, tell: Callable[[TheoryOf], str], style: str | None = None) -> None:
+        table.add_row(name, *(tell(one) if one else "-" for one in columns), style=style)
+
+    row("logit margin" if finite else "positional margin", lambda one: number(one.margin))
+    if finite:
+        row("attention is hard from", lambda one: length_words(one.hardmax_length or math.inf))
+    row("complexity C(f)", lambda one: number(one.complexity))
+    row("certified training length", lambda one: length_words(one.bound.length), "bold")
+    row(
+        "of this order (paper)",
+        lambda one: length_words(one.bound.order.length) if one.bound.order else "-",
+    )
+    table.caption = (
+        f"bounds for outputs that differ by {theory.tolerance:.2g} (a loss of {theory.tolerance**2:.2g}) at "
+        f"any input of any length; measured on average: {theory.measured}"
+    )
+    table.caption_justify = "left"
+    return table

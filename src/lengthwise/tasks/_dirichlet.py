@@ -82,6 +82,9 @@ def sample_counts(
     return Summary(far.transpose(1, 2), torch.where(inside, near, BEFORE_START), length)
 
 
+CONCENTRATION = "of the symmetric Dirichlet prior of token probabilities"
+
+
 class DirichletTask(CountTask):
     """A task over {0, 1} whose strings have token probabilities of their own, drawn from the symmetric
     Dirichlet prior of its knob ``concentration``, and independent tokens.

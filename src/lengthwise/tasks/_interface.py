@@ -30,7 +30,8 @@ class Task(ABC):
     """Strings over ``alphabet``, a target for each, and a loss for each sequence.
 
     A task is a frozen dataclass whose fields are its knobs, so that it is also its own specification: two
-    equal tasks are the same task. All randomness comes from the generator that the caller passes.
+    equal tasks are the same task. What a knob means may stand in its field's metadata, as "about". All
+    randomness comes from the generator that the caller passes.
     """
 
     name: ClassVar[str] = "own"

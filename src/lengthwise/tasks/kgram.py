@@ -1,6 +1,6 @@
 """In-context k-gram: what followed the last k tokens before (Izzo, Nichani and Lee, ICLR 2026)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import torch
@@ -18,12 +18,10 @@ Data = Literal["markov", "dirichlet", "uniform"]
 class KGramTask(SequentialTask):
     """f*(x) = the empirical distribution of the token after earlier occurrences of the last k tokens.
 
-    - ``k``, ``vocabulary``: the length of the context, the number of tokens;
-    - ``data``: how strings are drawn: "markov", each from its own Markov chain of order k with Dirichlet
-      rows, so that the target stays informative at every length; "dirichlet", independent tokens with
-      probabilities of their own (the target tends to these); "uniform", independent uniform tokens (it tends
-      to uniform);
-    - ``concentration``: of the symmetric Dirichlet prior.
+    Strings are drawn in one of three ways (``data``): "markov", each from its own Markov chain of order k
+    with Dirichlet rows, so that the target stays informative at every length; "dirichlet", independent tokens
+    with probabilities of their own (the target tends to these); "uniform", independent uniform tokens (it
+    tends to uniform).
 
     Where the last k tokens have not occurred before there is no target: it is NaN, and such strings have no
     loss; the loss of the others is weighted so that the mean over a batch is the mean over them.
@@ -32,10 +30,10 @@ class KGramTask(SequentialTask):
     name: ClassVar[str] = "kgram"
     title: ClassVar[str] = "in-context k-gram"
 
-    k: int = 2
-    vocabulary: int = 3  # pyright: ignore[reportIncompatibleMethodOverride]
-    data: Data = "markov"
-    concentration: float = 1.0
+    k: int = field(default=2, metadata={"about": "the length of the context"})
+    vocabulary: int = field(default=3, metadata={"about": "the number of tokens"})  # pyright: ignore[reportIncompatibleMethodOverride]
+    data: Data = field(default="markov", metadata={"about": "how strings are drawn"})
+    concentration: float = field(default=1.0, metadata={"about": "of the symmetric Dirichlet prior"})
 
     def __post_init__(self) -> None:
         whole(self.k, "k", 1)

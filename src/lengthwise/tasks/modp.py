@@ -1,6 +1,6 @@
 """ModPTask: a proportion among the positions of one residue class (Izzo, Nichani and Lee, ICLR 2026)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lengthwise.sequences import Summary, counts
 from lengthwise.tasks._checks import positive, whole
-from lengthwise.tasks._dirichlet import DirichletTask
+from lengthwise.tasks._dirichlet import CONCENTRATION, DirichletTask
 from lengthwise.tasks._interface import Theory
 
 
@@ -17,18 +17,16 @@ from lengthwise.tasks._interface import Theory
 class ModPTask(DirichletTask):
     """f*(x) = the fraction of 1s among the positions t (from 1) with t = residue (mod period).
 
-    - ``period``, ``residue``: which positions count; a string needs one of them, so at least ``shortest``
-      tokens;
-    - ``concentration``: of the symmetric Dirichlet prior from which each string's token probabilities are
-      drawn (1: uniform), after which its tokens are independent.
+    A string needs one of these positions, so at least ``shortest`` tokens. Token probabilities are drawn from
+    a symmetric Dirichlet prior for each string (concentration 1: uniform), then tokens are independent.
     """
 
     name: ClassVar[str] = "modp"
     title: ClassVar[str] = "ModPTask"
 
-    period: int = 3
-    residue: int = 0
-    concentration: float = 1.0
+    period: int = field(default=3, metadata={"about": "positions that count are this far apart"})
+    residue: int = field(default=0, metadata={"about": "they are this modulo the period"})
+    concentration: float = field(default=1.0, metadata={"about": CONCENTRATION})
 
     def __post_init__(self) -> None:
         whole(self.period, "period", 1)

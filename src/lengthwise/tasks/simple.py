@@ -1,6 +1,6 @@
 """SimpleTask: a wave of the difference of two proportions (Izzo, Nichani and Lee, ICLR 2026)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lengthwise.sequences import Summary, counts
 from lengthwise.tasks._checks import positive
-from lengthwise.tasks._dirichlet import DirichletTask
+from lengthwise.tasks._dirichlet import CONCENTRATION, DirichletTask
 from lengthwise.tasks._interface import Theory
 
 
@@ -17,17 +17,18 @@ from lengthwise.tasks._interface import Theory
 class SimpleTask(DirichletTask):
     """f*(x) = sin(omega (c_0 - c_1) / (c_0 + c_1)), over the alphabet {0, 1}.
 
-    - c_s: the number of tokens s in x;
-    - ``omega``: the frequency, which is the Lipschitz constant that theory speaks of;
-    - ``concentration``: of the symmetric Dirichlet prior from which each string's token probabilities are
-      drawn (1: uniform), after which its tokens are independent.
+    c_s is the number of tokens s in x. Token probabilities are drawn from a symmetric Dirichlet prior for
+    each string (concentration 1: uniform), then tokens are independent.
     """
 
     name: ClassVar[str] = "simple"
     title: ClassVar[str] = "SimpleTask"
 
-    omega: float = 8.0
-    concentration: float = 1.0
+    omega: float = field(
+        default=8.0,
+        metadata={"about": "the frequency, which is the Lipschitz constant that theory speaks of"},
+    )
+    concentration: float = field(default=1.0, metadata={"about": CONCENTRATION})
 
     def __post_init__(self) -> None:
         for knob in ("omega", "concentration"):

@@ -43,13 +43,13 @@ class Training:
         object.__setattr__(self, "learning_rate", float(self.learning_rate))
 
 
-def length_grid(longest: int = 10**9) -> tuple[int, ...]:
+def length_grid(longest: int = 10**9, each: int = 2) -> tuple[int, ...]:
     """Test lengths up to and with the longest: eight to a factor of ten until 100, where curves rise, and
-    two from there on, where they should not.
+    ``each`` from there on, where they should not.
     """
     check_length(longest, "longest test length")
     grid = [round(10 ** (step / 8)) for step in range(5, 16)] + [
-        round(10 ** (half / 2)) for half in range(4, 33)
+        round(10 ** (step / each)) for step in range(2 * each, 16 * each + 1)
     ]
     return (*(length for length in grid if length < longest), longest)
 

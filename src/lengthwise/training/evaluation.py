@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lengthwise.models import LimitEnsemble
 from lengthwise.sequences import Summary
-from lengthwise.tasks import Task
+from lengthwise.tasks import CountTask, Task
 from lengthwise.training.config import Evaluation
 from lengthwise.training.data import draw_summaries
 from lengthwise.training.randomness import generator
@@ -38,7 +38,8 @@ def loss_at_length(
     ensemble: LimitEnsemble, tasks: Sequence[Task], length: int, evaluation: Evaluation
 ) -> LossAtLength:
     """The loss of every model on test strings of one length, at a cost that does not grow with it for one
-    layer and tasks that sample counts.
+    layer and tasks that sample counts. There, if the model has a period D, the strings have lengths that are
+    uniform over the D up to ``length``, so that the loss is the mean over all residues at which it is read.
     """
     if ensemble.model.layers > 1:
         return _from_strings(ensemble, tasks, length, evaluation)
@@ -46,9 +47,18 @@ def loss_at_length(
     summaries, targets, baselines = {}, {}, {}
     for task in set(tasks):
         stream = generator(evaluation.seed, "evaluation", device)
-        summaries[task], targets[task] = draw_summaries(
-            task, evaluation.sequences, length, stream, period=model.period, locality=model.window - 1
+        varied = isinstance(task, CountTask) and model.period > 1
+        summary, targets[task] = draw_summaries(
+            task,
+            evaluation.sequences,
+            length,
+            stream,
+            period=model.period,
+            locality=model.window - 1,
+            shortest=max(task.shortest, length - model.period + 1) if varied else None,
         )
+        lengths = summary.length.expand(evaluation.sequences)
+        summaries[task] = Summary(summary.counts, summary.suffix, lengths)
         baselines[task] = _baseline(task, targets[task])
     losses = []
     for start in range(0, evaluation.sequences, SEQUENCES_AT_ONCE):
@@ -56,7 +66,7 @@ def loss_at_length(
         summary = Summary(
             torch.stack([summaries[task].counts[part] for task in tasks]),
             torch.stack([summaries[task].suffix[part] for task in tasks]),
-            torch.full((ensemble.size, 1), length, device=device),
+            torch.stack([summaries[task].length[part] for task in tasks]),
         )
         target = torch.stack([targets[task][part] for task in tasks])
         with torch.no_grad():

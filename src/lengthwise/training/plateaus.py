@@ -10,7 +10,8 @@ import numpy as np
 Trend = Literal["level", "rising", "falling", "diverged"]
 
 DECADES = 2.0
-"""The end of a curve is the last this many factors of ten of test length."""
+"""The end of a curve is the last this many factors of ten of test length, but no more than half of those that
+were measured."""
 
 LEVEL = 0.1
 """A curve is level if it changes by at most this share of its value over its end."""
@@ -20,7 +21,7 @@ LEVEL = 0.1
 class Plateau:
     """The end of a curve.
 
-    - ``value``: mean loss over the last two decades of test length;
+    - ``value``: mean loss over the last two decades of test length (or half of those measured, if fewer);
     - ``interval``: 95%, from the standard error of the loss, widened by half the change over those decades;
     - ``trend``: "level" only if that change is at most 10% of the value or within two standard errors;
       otherwise "rising" or "falling", and the value is not a limit; "diverged" if a loss is not finite;
@@ -40,11 +41,12 @@ def plateau(lengths: Sequence[int], losses: Sequence[float], errors: Sequence[fl
     distributions at every length), so averaging over lengths does not shrink them.
     """
     length, loss, error = (np.asarray(values, dtype=float) for values in (lengths, losses, errors))
-    end = length >= length[-1] / 10**DECADES * (1 - 1e-9)
+    decades = min(DECADES, math.log10(length[-1] / length[0]) / 2)
+    end = length >= length[-1] / 10**decades * (1 - 1e-9)
     if end.sum() < 3:
         raise ValueError(
-            "a plateau needs at least 3 test lengths in the last two factors of ten, "
-            f"got {[int(value) for value in length[end]]}"
+            "a plateau needs at least 3 test lengths at its end, the last two factors of ten or half of "
+            f"those measured; got {[int(value) for value in length[end]]}"
         )
     if not np.isfinite(loss).all():
         return Plateau(math.inf, (math.inf, math.inf), "diverged", int(length[-1]))

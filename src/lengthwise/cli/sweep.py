@@ -1,0 +1,64 @@
+"""Train all the runs that a Python file lists, and measure them far beyond their training lengths. Every
+finished run is kept: the same command goes on where it was stopped.
+
+The file ends with a list named runs, for instance a baseline and changes:
+
+    import lengthwise as lw
+    baseline = lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=16))
+    runs = lw.vary(baseline, omega=[4, 8, 16], length=[8, 16, 32], seed=range(5))
+"""
+
+import json as json_module
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from lengthwise._files import replacing
+from lengthwise.cli.progress import progress_bars
+from lengthwise.experiments import train
+from lengthwise.experiments.sweeps import plateaus_by, runs_in, varied
+from lengthwise.reporting.canvas import save_figure
+from lengthwise.reporting.curves import sweep_figure
+from lengthwise.reporting.sweeps import sweep_json, sweep_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """The flags of ``lengthwise sweep``."""
+
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py")]
+    """A Python file that lists its runs under the name runs. It is run, so it must be one that you trust."""
+    output: Path | None = None
+    """Folder for the runs, the table of results and the figure (None: runs/NAME of the file)."""
+    device: Literal["cpu", "cuda"] | None = None
+    """Where to train (None: on a GPU if there is one)."""
+    seed: int = 0
+    """Taken by every command that prints a result; the seeds of a sweep stand in its runs."""
+    json: bool = False
+    """Print one JSON document instead of a table."""
+
+
+def run(command: Command) -> None:
+    """Train what is not there yet, then write and print what was found."""
+    runs = runs_in(command.file)
+    output = command.output or Path("runs") / command.file.stem
+    with progress_bars() as stage:
+        steps = stage(f"{len(runs)} runs", sum(one.training.steps for one in runs))
+        results = train(runs, output=output / "runs", device=command.device, progress=steps)
+    path, figure = output / "results.parquet", output / "figure.png"
+    with replacing(path) as temporary:
+        results.to_parquet(temporary, index=False)
+    knobs = varied(results)
+    measured = plateaus_by(results, knobs)
+    save_figure(sweep_figure(results, knobs, title=command.file.stem), figure)
+    files = {"figure": str(figure), "results": str(path), "runs": str(output / "runs")}
+    if command.json:
+        print(json_module.dumps({**sweep_json(measured, knobs), "files": files}, indent=2))
+        return
+    console = Console()
+    console.print(sweep_table(measured, knobs))
+    for name, place in files.items():
+        console.print(f"{name:>8}: {place}", highlight=False, soft_wrap=True)

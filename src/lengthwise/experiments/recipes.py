@@ -1,0 +1,53 @@
+"""What is trained on a task unless the user says otherwise: the shape of the model, and how it is trained.
+
+Each recipe is the model that theory asks for, with constants found on seeds that no published figure uses.
+"""
+
+from dataclasses import dataclass
+
+from lengthwise.experiments.run import Run
+from lengthwise.models import LimitModel
+from lengthwise.sequences import LONGEST
+from lengthwise.tasks import CountTask, KGramTask, ModPTask, Task
+from lengthwise.training import Evaluation, Training, length_grid
+
+LONGEST_STRINGS = 10**4
+"""Where test strings must be made, they are no longer than this unless the user says otherwise."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model for a task, its training (whose length and seed are placeholders), and test lengths that show
+    where the loss ends.
+    """
+
+    model: LimitModel
+    training: Training
+    evaluation: Evaluation
+
+    def run(self, task: Task) -> Run:
+        """A baseline to be changed: ``recipe(task).run(task).but(length=32, seed=1)``."""
+        return Run(task, self.model, self.training, self.evaluation)
+
+
+def recipe(task: Task) -> Recipe:
+    """The recipe of a task:
+
+    - ModPTask: one layer with its period, no MLP, and training lengths that vary, since a model with
+      positions that is always read at one residue learns nothing of the others;
+    - in-context k-gram: two layers without MLP, k + 1 heads that may single out the last k positions;
+    - any other: one layer with an MLP and the period and locality that theory names.
+    """
+    theory = task.theory
+    if isinstance(task, KGramTask):
+        model = LimitModel(width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k)
+        strings = Evaluation(lengths=length_grid(LONGEST_STRINGS, each=4), sequences=256)
+        return Recipe(model, Training(length=task.shortest, batch=128), strings)
+    if isinstance(task, ModPTask):
+        model = LimitModel(period=task.period, hidden=0)
+        training = Training(length=task.shortest, shortest=task.shortest)
+        return Recipe(model, training, Evaluation())
+    model = LimitModel(period=theory.period, locality=theory.locality or None)
+    longest = 10**9 if isinstance(task, CountTask) else LONGEST_STRINGS
+    assert longest <= LONGEST
+    return Recipe(model, Training(length=task.shortest), Evaluation(lengths=length_grid(longest)))

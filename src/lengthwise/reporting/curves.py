@@ -1,0 +1,180 @@
+"""Loss against test length, and plateau against training length: the two pictures that recur.
+
+Every seed is shown: as a band from the lowest to the highest around the median, or as a point. A run that
+diverged has no loss to draw; it stands as a cross at the upper edge.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from lengthwise.experiments.results import Curve, curves
+from lengthwise.experiments.sweeps import plateaus_by
+from lengthwise.reporting.canvas import ANSWER, GREY, STYLE, new_figure
+from lengthwise.reporting.tasks import knob as knob_words
+
+Color = tuple[float, ...] | str
+
+
+def shades(values: Sequence[float], colormap: str = "viridis_r") -> dict[float, Color]:
+    """A colour for each of some increasing positive values, by their logarithm."""
+    colors: Colormap = matplotlib.colormaps[colormap]
+    low, high = math.log(values[0]), math.log(values[-1])
+    span = max(high - low, 1e-9)
+    return {value: colors(0.12 + 0.88 * (math.log(value) - low) / span) for value in values}
+
+
+def loss_curves(
+    axes: Axes,
+    by_length: Mapping[int, Sequence[Curve]],
+    *,
+    answer: int | None = None,
+    heights: Sequence[float] = (),
+) -> None:
+    """One curve a training length, the ``answer`` standing out; the axes reach at least the ``heights``."""
+    colors, ends = shades(list(by_length)), []
+    longest = max(seeds[0].test_lengths[-1] for seeds in by_length.values())
+    for training_length, seeds in by_length.items():
+        strong = training_length == answer
+        color = ANSWER if strong else colors[training_length]
+        lengths = seeds[0].test_lengths
+        losses = np.array([curve.losses for curve in seeds])
+        losses[~np.isfinite(losses)] = np.inf
+        middle = np.median(losses, 0)
+        axes.fill_between(lengths, losses.min(0), losses.max(0), color=color, alpha=0.18, linewidth=0)
+        axes.plot(lengths, middle, color=color, linewidth=2.2 if strong else 1.3, zorder=3 if strong else 2)
+        level = median(curve.settled for curve in seeds)
+        if math.isfinite(level):
+            start = median(curve.plateau.start for curve in seeds)
+            axes.plot([start, lengths[-1]], [level] * 2, ":", color=color, linewidth=1.0, zorder=1)
+            axes.plot(start, level, "|", color=color, markersize=8, markeredgewidth=1.4, zorder=4)
+        if 0 < middle[-1] < math.inf:
+            ends.append((training_length, float(middle[-1]), color))
+    axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
+    axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
+    axes.set_xlim(min(by_length) * 0.8, longest)
+    # Within the training length the loss is smaller by many orders, which would flatten all the rest.
+    heights = [*heights, *(end for _, end, _ in ends)]
+    if heights:
+        axes.set_ylim(10 ** (math.floor(math.log10(min(heights))) - 1), 3 * max(heights))
+    powers_of_ten(axes)
+    _end_labels(axes, ends, longest)
+
+
+def plateau_lines(axes: Axes, table: pd.DataFrame, knob: str | None, measure: str = "plateau") -> None:
+    """Of a table of plateaus, one line a value of the knob (a column) through the medians over seeds."""
+    groups = [(None, table)] if knob is None else list(table.groupby(knob))
+    positive = table[measure][np.isfinite(table[measure]) & (table[measure] > 0)]
+    top = 3 * float(positive.max()) if len(positive) else 1.0
+    for index, (value, rows) in enumerate(groups):
+        color = matplotlib.colormaps["plasma"](0.05 + 0.8 * index / max(len(groups) - 1, 1))
+        finite = rows[np.isfinite(rows[measure])]
+        lost = rows[~np.isfinite(rows[measure])]
+        axes.plot(finite["training_length"], finite[measure], "o", color=color, markersize=3, alpha=0.45)
+        if len(lost):
+            axes.plot(lost["training_length"], [top] * len(lost), "x", color=color, clip_on=False)
+        middle = rows.groupby("training_length")[measure].median()
+        label = None if knob is None else knob_words(value)
+        axes.plot(middle.index, middle, color=color, label=label)
+    if len(positive):
+        axes.set_ylim(float(positive.min()) / 3, top)
+    axes.set(xscale="log", yscale="log", xlabel="training length", ylabel="plateau of the test loss")
+    lengths = sorted(table["training_length"].unique())
+    powers_of_ten(axes)
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    if knob is not None:
+        axes.legend(title=knob.rpartition(".")[2], loc="upper right", frameon=True, framealpha=0.9)
+
+
+def sweep_figure(
+    results: pd.DataFrame, knobs: Sequence[str], shown: object = None, title: str = ""
+) -> Figure:
+    """Left, loss against test length, one curve a training length, at one setting of the knobs (the middle
+    one unless ``shown`` says which); right, plateau against training length, one line a setting.
+    """
+    knob, table = None, plateaus_by(results, list(knobs))
+    if knobs:
+        knob = knobs[0] if len(knobs) == 1 else ", ".join(name.rpartition(".")[2] for name in knobs)
+        if len(knobs) > 1:
+            table[knob] = _settings(table, knobs)
+            results = results.assign(**{knob: _settings(results, knobs)})
+    with matplotlib.rc_context(STYLE):
+        figure = new_figure(9.6, 4.2)
+        left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
+        chosen = results
+        if knob is not None:
+            values = sorted(results[knob].unique())
+            shown = values[len(values) // 2] if shown is None else shown
+            chosen = results[results[knob] == shown]
+        loss_curves(left, curves_by_length(chosen))
+        if knob is not None:
+            name = knob.rpartition(".")[2]
+            left.set_title(f"{name} = {knob_words(shown)} (bar: plateau begins)", loc="left")
+        plateau_lines(right, table, knob)
+        right.set_title("plateau: a point a seed, line the median", loc="left")
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _settings(table: pd.DataFrame, knobs: Sequence[str]) -> pd.Series:
+    """The values of several knobs as one text a row."""
+    return table[list(knobs)].map(knob_words).agg(", ".join, axis=1)
+
+
+def curves_by_length(results: pd.DataFrame) -> dict[int, list[Curve]]:
+    """The curves of a table of results, by training length."""
+    found: dict[int, list[Curve]] = {}
+    for curve in sorted(curves(results), key=lambda curve: (curve.training_length, curve.seed)):
+        found.setdefault(curve.training_length, []).append(curve)
+    return found
+
+
+def powers_of_ten(axes: Axes) -> None:
+    """Ticks at powers of ten alone."""
+    axes.xaxis.set_major_locator(LogLocator(numticks=20))
+    axes.yaxis.set_major_locator(LogLocator(numticks=20))
+    axes.minorticks_off()
+
+
+def _end_labels(axes: Axes, ends: list[tuple[int, float, object]], at: int) -> None:
+    """Training lengths beside the ends of their curves, pushed apart where they would overlap."""
+    low, high = np.log10(axes.get_ylim())
+    gap = 0.047 * (high - low)
+    ends = sorted(ends, key=lambda end: end[1])
+    places = [np.log10(end[1]) for end in ends]
+    for _ in range(200):
+        for i in range(len(places) - 1):
+            overlap = gap - (places[i + 1] - places[i])
+            if overlap > 0:
+                places[i] -= overlap / 2
+                places[i + 1] += overlap / 2
+        places = [min(place, high - gap / 2 - (len(places) - 1 - i) * gap) for i, place in enumerate(places)]
+    for (length, value, color), place in zip(ends, places, strict=True):
+        axes.annotate(
+            f"{length}",
+            xy=(at, value),
+            xytext=(at * 2.6, 10**place),
+            textcoords="data",
+            color=color,  # pyright: ignore[reportArgumentType]
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+        )
+    axes.annotate(
+        "trained at",
+        xy=(1.0, 1.02),
+        xycoords="axes fraction",
+        ha="left",
+        va="bottom",
+        fontsize=8,
+        color=GREY,
+    )
