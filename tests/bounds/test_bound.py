@@ -181,3 +181,25 @@ def test_mistakes():
     ):
         with pytest.raises(ValueError, match=message):
             lw.bound(f, other, tolerance)
+
+
+@settings(max_examples=25)
+@given(RECIPES, st.permutations(range(4)), st.booleans(), st.floats(1e-3, 1))
+def test_a_model_alone_stands_for_all_with_its_constants(recipe, order, negated, tolerance):
+    """Renaming tokens or changing the sign of the output changes no constant: the bound for the pair is never
+    longer than that for f alone, and the same where sets of keys do not enter.
+    """
+    f, _ = build({**recipe, "period": min(recipe["period"], 3)}, layers=2)
+    chosen = [token for token in order if token < f.vocabulary]
+    sign = -1.0 if negated else 1.0
+    g = dataclasses.replace(f, embedding=f.embedding[chosen], readout=sign * f.readout)
+    alone, together = lw.bound(f, None, tolerance), lw.bound(f, g, tolerance)
+    if together.theorem == "equality":
+        return
+    assert alone.theorem == together.theorem
+    if alone.length < math.inf:
+        assert Fraction(together.length) <= Fraction(alone.length) * (1 + Fraction(1, 10**6))
+    if alone.theorem == "Theorem E" and alone.length < 1e15:
+        assert alone.length == pytest.approx(together.length, rel=1e-3)
+    if alone.theorem == "Theorem C" and alone.length < math.inf:
+        assert alone.parameters["far_sets"] == 2 * far_sets(Pair.of(f, f))

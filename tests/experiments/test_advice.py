@@ -12,7 +12,8 @@ import lengthwise as lw
 from lengthwise.experiments import advice as advice_module
 from lengthwise.experiments.advice import FINE, GRID, grid_between
 from lengthwise.experiments.decay import falling_lengths, fit_decay, predict
-from lengthwise.experiments.results import metrics_frame, table
+from lengthwise.experiments.results import Result, metrics_frame
+from lengthwise.training import start_ensemble
 
 
 @given(st.floats(0.5, 6), st.floats(-5, 10), st.floats(1e-8, 1e-1))
@@ -85,8 +86,8 @@ def pretend_lab(monkeypatch, plateau_of, rising=lambda length, seed: False, fitt
     """Instead of training, results with the plateaus of a law; returns the lengths 'trained' so far."""
     trained = []
 
-    def train(runs, *, output=None, device=None, progress=None):
-        frames = []
+    def train_all(runs, *, output=None, device=None, progress=None):
+        results = []
         for run in runs:
             length, seed = run.training.length, run.training.seed
             trained.append(length)
@@ -100,12 +101,13 @@ def pretend_lab(monkeypatch, plateau_of, rising=lambda length, seed: False, fitt
                     (1, test, "loss_error", limit / 100),
                     (1, test, "baseline", BASELINE),
                 ]
-            frames.append(metrics_frame(run, rows))
+            weights = start_ensemble(run.model, run.task, [seed]).stack.weights(0)
+            results.append(Result(run, metrics_frame(run, rows), weights))
         if progress:
             progress(sum(run.training.steps for run in runs))
-        return table(runs, frames)
+        return results
 
-    monkeypatch.setattr(advice_module, "train", train)
+    monkeypatch.setattr(advice_module, "train_all", train_all)
     return trained
 
 
@@ -185,7 +187,7 @@ def test_seeds_and_settings_reach_the_runs(monkeypatch):
         seen.extend(runs)
         raise ValueError("enough")
 
-    monkeypatch.setattr(advice_module, "train", train)
+    monkeypatch.setattr(advice_module, "train_all", train)
     with pytest.raises(ValueError, match="enough"):
         lw.advise(lw.SimpleTask(), seeds=2, seed=10, training=lw.Training(length=99, steps=7, batch=3))
     assert {run.training.seed for run in seen} == {10, 11}

@@ -3,12 +3,7 @@
 import contextlib
 import itertools
 import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -234,69 +229,6 @@ def test_damaged_files_are_named(tmp_path):
     (folder / "spec.json").write_text("{")
     with pytest.raises(ValueError, match=r"spec\.json cannot be read"):
         kept.runs()
-
-
-SCRIPT = """
-import sys
-import lengthwise as lw
-from lengthwise.experiments import engine
-runs = [
-    lw.Run(
-        lw.SimpleTask(),
-        lw.LimitModel(width=16, hidden=32),
-        lw.Training(length=length, steps=150, batch=32, seed=seed),
-        lw.Evaluation(lengths=(100, 300, 1000, 3000, 10000), sequences=256),
-    )
-    for length in (3, 4, 5, 6)
-    for seed in range(4)
-]
-engine.CPU_MEMORY = 2 * engine.bytes_of(runs[0])
-lw.train(runs, output=sys.argv[1], device="cpu").to_parquet(sys.argv[2], index=False)
-"""
-
-
-def test_sigkill_at_random_moments_changes_nothing(tmp_path):
-    """Killed again and again, a sweep ends with the rows of an undisturbed one, and a finished run's
-    files are never written again.
-    """
-    script = tmp_path / "sweep.py"
-    script.write_text(SCRIPT)
-
-    def start(folder, table):
-        return subprocess.Popen([sys.executable, script, tmp_path / folder, tmp_path / table])
-
-    assert start("whole", "whole.parquet").wait() == 0
-    chance = random.Random(0)
-    seen: dict[str, int] = {}
-
-    def finished():
-        folder = tmp_path / "killed"
-        return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("[!.]*/spec.json")}
-
-    kills = 0
-    for _ in range(40):
-        process = start("killed", "killed.parquet")
-        # Let it get past the imports, to where runs are trained and written.
-        begun, count = time.monotonic(), len(finished())
-        while process.poll() is None and len(finished()) == count and time.monotonic() < begun + 60:
-            time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.25))
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        status = process.wait()
-        now = finished()
-        assert seen.items() <= now.items()
-        seen = now
-        if status == 0:
-            break
-    assert kills >= 2
-    assert status == 0
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(tmp_path / "killed.parquet"),
-        pd.read_parquet(tmp_path / "whole.parquet"),
-        check_exact=True,
-    )
 
 
 def test_devices():

@@ -97,3 +97,26 @@ def test_what_is_not_a_specification_is_refused(damage):
     damage(specification)
     with pytest.raises(ValueError, match=r"\w"):
         run_from(specification)
+
+
+def test_changes_reach_the_parts_that_have_them():
+    modp = lw.Run(lw.ModPTask(period=5, residue=1), lw.LimitModel(period=5), lw.Training(length=16))
+    changed = modp.but(period=3, seed=7, length=9, width=8)
+    assert changed.task == lw.ModPTask(period=3, residue=1)
+    assert changed.model == lw.LimitModel(period=3, width=8)
+    assert changed.training == lw.Training(length=9, seed=7)
+    assert changed.evaluation == modp.evaluation  # whose own seed is another matter
+    whole = modp.but(task=lw.SimpleTask(omega=2), model=lw.LimitModel(), omega=3)
+    assert whole.task == lw.SimpleTask(omega=3)
+    assert modp.but() == modp
+    with pytest.raises(ValueError, match="nothing named 'omgea' to change; did you mean 'omega'"):
+        RUN.but(omgea=3)
+
+
+def test_vary_is_the_product_in_order():
+    runs = lw.vary(RUN, omega=[4, 8], length=[16, 32], seed=range(3))
+    found = [(run.task.knobs["omega"], run.training.length, run.training.seed) for run in runs]
+    assert found == [(w, n, s) for w in (4, 8) for n in (16, 32) for s in range(3)]
+    assert len({run.id for run in runs}) == 12
+    assert lw.vary(RUN) == [RUN]
+    assert lw.vary(RUN, seed=[]) == []

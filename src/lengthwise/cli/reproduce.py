@@ -129,6 +129,6 @@ def _write(
     if evidence is not None:
         files["evidence"] = output / "attention.parquet"
         with replacing(files["evidence"]) as temporary:
-            evidence.astype({"hardmax_length": float}).to_parquet(temporary, index=False)
+            evidence.to_parquet(temporary, index=False)
     files["runs"] = output / "runs"
     return {name: str(path) for name, path in files.items()}

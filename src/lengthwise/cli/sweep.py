@@ -23,6 +23,7 @@ from lengthwise.experiments.sweeps import plateaus_by, runs_in, varied
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.curves import sweep_figure
 from lengthwise.reporting.sweeps import sweep_json, sweep_table
+from lengthwise.training import plateau
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,8 @@ class Command:
 def run(command: Command) -> None:
     """Train what is not there yet, then write and print what was found."""
     runs = runs_in(command.file)
+    for one in runs:  # a mistake in the test lengths is told before anything is trained
+        plateau(one.test_lengths, [0.0] * len(one.test_lengths), [0.0] * len(one.test_lengths))
     output = command.output or Path("runs") / command.file.stem
     with progress_bars() as stage:
         steps = stage(f"{len(runs)} runs", sum(one.training.steps for one in runs))

@@ -4,6 +4,7 @@ A model that generalises must attend, at every length, to the positions of the r
 of them alike.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -27,9 +28,9 @@ class Hardness:
     - ``spread``: how far attention on the class is from uniform (total variation): the mean, and the
       ``largest_spread``;
     - ``gap``: the smallest logit on the class minus the largest off it, over all queries and tokens;
-    - ``margin``, ``hardmax_length``: of ``LimitTransformer``, for a model in infinite precision as if it were
-      read with 16 bits. The margin is the smallest difference between any two logits, also of the two tokens
-      on the class, which hard attention would have to tell apart.
+    - ``margin``, ``log2_hardmax_length``: the logit margin gamma and bits/gamma, for a model in infinite
+      precision as if it were read with 16 bits. The margin is the smallest difference between any two
+      logits, also of the two tokens on the class, which hard attention would have to tell apart.
     """
 
     off: float
@@ -38,7 +39,7 @@ class Hardness:
     largest_spread: float
     gap: float
     margin: float
-    hardmax_length: int | float
+    log2_hardmax_length: float
 
 
 def hardness(
@@ -56,15 +57,16 @@ def hardness(
         offs.append(off_B)
         spreads.append(spread_B)
     off, spread = torch.cat(offs), torch.cat(spreads)
-    read = f if isinstance(f.precision, Finite) else replace(f, precision=Finite(BITS))
+    bits = f.precision.bits if isinstance(f.precision, Finite) else BITS
+    margin = replace(f, precision=Finite(bits)).logit_margin()
     return Hardness(
         float(off.mean()),
         float(off.max()),
         float(spread.mean()),
         float(spread.max()),
         class_gap(f, task),
-        read.logit_margin(),
-        read.hardmax_length(),
+        margin,
+        bits / margin if margin > 0 else math.inf,
     )
 
 

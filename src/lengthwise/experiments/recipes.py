@@ -41,7 +41,7 @@ def recipe(task: Task) -> Recipe:
     theory = task.theory
     if isinstance(task, KGramTask):
         model = LimitModel(width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k)
-        strings = Evaluation(lengths=length_grid(LONGEST_STRINGS, each=4), sequences=256)
+        strings = Evaluation(lengths=length_grid(LONGEST_STRINGS, each=4), sequences=512)
         return Recipe(model, Training(length=task.shortest, batch=128), strings)
     if isinstance(task, ModPTask):
         model = LimitModel(period=task.period, hidden=0)

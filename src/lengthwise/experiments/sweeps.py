@@ -18,7 +18,7 @@ def runs_in(path: Path) -> list[Run]:
         found = runpy.run_path(str(path)).get("runs")
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         trace, line = error.__traceback__, None
         while trace is not None:
             line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line

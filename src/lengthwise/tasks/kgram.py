@@ -69,15 +69,16 @@ class KGramTask(SequentialTask):
         )
 
     def noise(self, batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Uniform numbers, one a token, and what the string's distribution is drawn from."""
+        """Uniform numbers, one a token, and what the string's distribution is drawn from: this first, so that
+        one generator gives strings of any length the same distributions.
+        """
         self.check_length(length)
-        uniform = torch.rand(
-            (batch, length), dtype=torch.float64, device=generator.device, generator=generator
-        )
         rows = {"markov": self.vocabulary**self.k, "dirichlet": 1, "uniform": 0}[self.data]
         size, alpha = self.vocabulary, self.concentration
         chances = _dirichlet.token_probabilities(batch * rows, size, alpha, generator)
-        return uniform, chances.unflatten(0, (batch, rows))
+        shape = length, batch
+        uniform = torch.rand(shape, dtype=torch.float64, device=generator.device, generator=generator)
+        return uniform.mT, chances.unflatten(0, (batch, rows))
 
     def strings(self, *noise: Tensor) -> Int[Tensor, "batch length"]:
         """The strings that this noise makes, one after the other token by token, all of them at once."""
