@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from lengthwise.experiments.decay import FALLING, FEWEST, Prediction, falling_lengths, predict
+from lengthwise.experiments.decay import FALLING, FEWEST, Prediction, predict
 from lengthwise.experiments.engine import train_all
 from lengthwise.experiments.recipes import recipe
 from lengthwise.experiments.results import Curve, Result, curves, table
@@ -41,6 +41,9 @@ PILOT_LONGEST = 256
 FAR, FAR_STRINGS = 1000, 100
 """Test lengths reach at least this many times as far as the pilot's training lengths; the second where test
 strings must be made."""
+
+WIDE = 3.0
+"""A pilot goes on, below the length that it predicts, while its interval spans more than this factor."""
 
 Stage = Callable[[str, int], Progress]
 """Called when a stage begins, with its name and its number of model-steps; returns what counts them."""
@@ -293,8 +296,9 @@ class _Lab:
 
 
 def _pilot(lab: _Lab, tolerance: float, shortest: int, longest: int) -> Prediction:
-    """Train at short lengths, two more at a time, until enough of them are falling, or until the models no
-    longer fit even their own training lengths: longer ones would not be easier.
+    """Train at short lengths, two more at a time, until enough of them are falling for a prediction that is
+    certain enough, or the next would be longer than what is predicted; or until the models no longer fit even
+    their own training lengths: longer ones would not be easier.
     """
     grid = grid_between(shortest, longest)
     begin, end = 0, min(5, len(grid))
@@ -302,27 +306,33 @@ def _pilot(lab: _Lab, tolerance: float, shortest: int, longest: int) -> Predicti
         lab.measure(grid[begin:end], "pilot")
         measured = [lab.measured[length] for length in lab.lengths]
         last = measured[-1]
-        falling = falling_lengths(lab.lengths, [at.plateau for at in measured], lab.baseline)
-        unfit = all(at.fitted > FALLING * lab.baseline for at in measured[-FEWEST:])
-        if end == len(grid) or unfit or len(falling) >= FEWEST:
-            break
-        begin, end = end, min(end + 2, len(grid))
-    if unfit:
-        return Prediction(
-            None,
-            None,
-            None,
-            f"the models do not even fit sequences of their training length {last.training_length} (loss "
-            f"{last.fitted:.2g}, of a constant answer {lab.baseline:.2g}): train for more steps or with more "
-            "hidden units",
+        if all(at.fitted > FALLING * lab.baseline for at in measured[-FEWEST:]):
+            return Prediction(
+                None,
+                None,
+                None,
+                f"the models do not even fit sequences of their training length {last.training_length} (loss "
+                f"{last.fitted:.2g}, of a constant answer {lab.baseline:.2g}): train for more steps or with "
+                "more hidden units",
+            )
+        found = predict(
+            lab.lengths,
+            [at.plateaus for at in measured],
+            baseline=lab.baseline,
+            tolerance=tolerance,
+            seed=lab.seeds[0],
         )
-    return predict(
-        lab.lengths,
-        [lab.measured[length].plateaus for length in lab.lengths],
-        baseline=lab.baseline,
-        tolerance=tolerance,
-        seed=lab.seeds[0],
-    )
+        begin, end = end, min(end + 2, len(grid))
+        if begin == end or not _worth_more(found, grid[end - 1]):
+            return found
+
+
+def _worth_more(found: Prediction, next_length: int) -> bool:
+    """Whether a pilot should go on to this length: there is no fit yet, or an uncertain one further out."""
+    if found.length is None or found.interval is None:
+        return found.decay is None
+    low, high = found.interval
+    return high > WIDE * low and next_length < found.length
 
 
 def _confirm(lab: _Lab, tolerance: float, predicted: int) -> int | None:

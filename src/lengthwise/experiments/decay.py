@@ -47,7 +47,8 @@ class Prediction:
     """Where the plateau is expected to pass the tolerance.
 
     - ``length``: the predicted training length, or None if no prediction is made; ``reason`` says why;
-    - ``interval``: 95% over resampled seeds, with each length of the fit left out in turn;
+    - ``interval``: 95% over resampled seeds, with each length of the fit left out in turn if there are more
+      than a fit needs; its end is 2^53 where the plateau may not fall at all;
     - ``decay``: the law behind it; None if the pilot has too few falling lengths.
     """
 
@@ -127,7 +128,7 @@ def _interval(
     resampled = [np.median(random.choice(values, (RESAMPLES, len(values))), axis=1) for values in plateaus]
     x, y = np.log(np.asarray(lengths, float)), np.log(np.maximum(resampled, SMALLEST))
     crossings = []
-    for left_out in range(-1, len(lengths)):
+    for left_out in range(-1, len(lengths) if len(lengths) > FEWEST else 0):
         kept = np.arange(len(lengths)) != left_out
         centred = x[kept] - x[kept].mean()
         slope = centred @ y[kept] / (centred @ centred)

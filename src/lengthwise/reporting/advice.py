@@ -12,6 +12,7 @@ from lengthwise.experiments import Advice
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
 from lengthwise.reporting.curves import loss_curves, powers_of_ten
 from lengthwise.reporting.tasks import subject
+from lengthwise.reporting.words import interval_words
 
 
 def advice_figure(advice: Advice) -> Figure:
@@ -80,8 +81,8 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
     _tolerance_line(axes, advice.tolerance, "left")
     if advice.interval and advice.predicted_length:
         low, high = advice.interval
-        axes.axvspan(low, high, color=FIT, alpha=0.10, linewidth=0)
-        label = f"predicted {advice.predicted_length} ({low} to {high})"
+        axes.axvspan(low, min(high, 1.5 * lengths[-1]), color=FIT, alpha=0.10, linewidth=0)
+        label = f"predicted {advice.predicted_length} ({interval_words(advice)})"
         axes.plot(
             advice.predicted_length, advice.tolerance, "D", color=FIT, markersize=6, label=label, zorder=5
         )

@@ -10,6 +10,7 @@ from lengthwise.experiments.theory import BesideTheory, TheoryOf
 from lengthwise.reporting.bounds import length_words
 from lengthwise.reporting.inspection import number
 from lengthwise.reporting.tasks import subject
+from lengthwise.sequences import LONGEST
 
 
 def advice_sentence(advice: Advice) -> str:
@@ -17,8 +18,7 @@ def advice_sentence(advice: Advice) -> str:
     name = f"For {subject(advice.task)}"
     if advice.predicted_length is None:
         return f"{name}, no training length is advised: {advice.prediction.reason}."
-    low, high = advice.interval or (advice.predicted_length,) * 2
-    predicted = f"the pilot predicted {advice.predicted_length}, between {low} and {high}"
+    predicted = f"the pilot predicted {advice.predicted_length}, {interval_words(advice)}"
     if advice.answer is None:
         tried = advice.lengths[-1].training_length
         return (
@@ -36,12 +36,18 @@ def advice_sentence(advice: Advice) -> str:
     outcome = "the prediction came true" if advice.confirmed else "the prediction did not come true"
     sentence = (
         f"{name}, training sequences of length {advice.confirmed_length} (predicted "
-        f"{advice.predicted_length}, interval {low} to {high}) {kept}; {outcome}."
+        f"{advice.predicted_length}, {interval_words(advice)}) {kept}; {outcome}."
     )
     if advice.exceptions:
         several = ", ".join(map(str, advice.exceptions))
         sentence += f" Not every longer length measured did as well: {several} did not."
     return sentence
+
+
+def interval_words(advice: Advice) -> str:
+    """The interval of a prediction, which may have no upper end."""
+    low, high = advice.interval or (advice.predicted_length,) * 2
+    return f"at least {low}" if high and high > LONGEST // 2 else f"interval {low} to {high}"
 
 
 def advice_table(advice: Advice) -> Table:
