@@ -130,6 +130,8 @@ def test_reproductions_test_their_claims(capsys, tmp_path, monkeypatch, figure, 
         assert set(claim["by_seed"]) == {"0", "1"}
         assert isinstance(claim["holds"], bool)
     assert json.loads((tmp_path / "claims.json").read_text()) == told["claims"]
+    page = (tmp_path / f"{figure}.md").read_text()
+    assert page.count("\n| ") >= len(names) + len({run.training.length for run in STUDIES[figure][0].runs})
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     runs = {run.id for study in STUDIES[figure] for run in study.runs}
     assert set(pd.read_parquet(tmp_path / "results.parquet")["run"]) == runs

@@ -6,6 +6,7 @@ figure1: SimpleTask; figure2: ModPTask; figure3: attention on ModPTask; figure4:
 """
 
 import json as json_module
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,15 +18,16 @@ from rich.console import Console
 
 from lengthwise._files import make_folder, replacing
 from lengthwise.cli.progress import progress_bars
-from lengthwise.experiments import Result
+from lengthwise.experiments import Result, Store
 from lengthwise.experiments.claims import Claim, attention_claim, claims
-from lengthwise.experiments.engine import train_all
+from lengthwise.experiments.engine import machine_words, train_all
 from lengthwise.experiments.hardmax import hardness
 from lengthwise.experiments.izzo import FIRST_SEED, Study, studies
 from lengthwise.experiments.results import table
 from lengthwise.experiments.sweeps import plateaus_by
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.izzo import attention_evidence, studies_figure
+from lengthwise.reporting.reproductions import Made, reproduction_page
 from lengthwise.reporting.sweeps import claims_table, sweep_table
 from lengthwise.tasks import ModPTask
 
@@ -57,9 +59,12 @@ def run(command: Command) -> None:
     chosen = studies(command.figure, command.scale, command.seed)
     output = command.output or Path(f"runs/{command.figure}-{command.scale}")
     runs = list(dict.fromkeys(run for study in chosen for run in study.runs))
+    new = [run for run in runs if run not in Store(output / "runs")]
+    begun = time.perf_counter()
     with progress_bars() as stage:
         steps = stage(f"{command.figure}, {len(runs)} runs", sum(run.training.steps for run in runs))
         results = train_all(runs, output=output / "runs", device=command.device, progress=steps)
+    seconds = time.perf_counter() - begun
     by_run = {result.run: result for result in results}
     tables = [table(study.runs, [by_run[run].metrics for run in study.runs]) for study in chosen]
     if command.figure == "figure3":
@@ -67,6 +72,17 @@ def run(command: Command) -> None:
     else:
         figure, found, evidence = studies_figure(chosen, tables), _claims(chosen, tables), None
     files = _write(output, command.figure, figure, tables, found, evidence)
+    made = Made(
+        f"lengthwise reproduce {command.figure} --scale {command.scale}",
+        machine_words(command.device),
+        len(new),
+        seconds,
+        sum(run.training.steps for run in new),
+    )
+    page = output / f"{command.figure}.md"
+    with replacing(page) as temporary:
+        temporary.write_text(reproduction_page(command.figure, chosen, tables, found, made, evidence))
+    files["page"] = str(page)
     if command.json:
         told = [{"study": title, **claim.to_json()} for title, claim in found]
         print(json_module.dumps({"figure": command.figure, "claims": told, "files": files}, indent=2))

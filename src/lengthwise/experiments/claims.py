@@ -1,4 +1,4 @@
-"""Claims about learning, put to a test that was stated before the data was seen.
+"""Claims about learning, put to a test that was stated before the seeds it is put to were trained.
 
 Of a grid of runs, every knob value with every training length and every seed:
 

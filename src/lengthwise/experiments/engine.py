@@ -149,6 +149,14 @@ def run_ensemble(runs: Sequence[Run], device: torch.device, progress: Progress |
     ]
 
 
+def machine_words(device: str | None) -> str:
+    """The device on which runs are trained, in words."""
+    chosen = choose_device(device)
+    if chosen.type == "cuda":
+        return torch.cuda.get_device_name(chosen)
+    return f"{torch.get_num_threads()} threads of a CPU ({platform.machine()})"
+
+
 def _machine(device: torch.device, models: int) -> dict[str, object]:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": f"{device.type} ({name})", "models_in_ensemble": models}

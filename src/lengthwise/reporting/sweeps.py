@@ -53,7 +53,7 @@ def claims_table(claims: Sequence[tuple[str, Claim]]) -> Table:
     for heading in ("task", "claim", "holds", "effect", "p", "seeds that agree"):
         table.add_column(heading)
     for subject, claim in claims:
-        agree = sum(_agrees(claim, effect) for effect in claim.by_seed.values())
+        agree = sum(agrees(claim, effect) for effect in claim.by_seed.values())
         table.add_row(
             subject,
             f"({claim.name}) {claim.statement}",
@@ -65,7 +65,8 @@ def claims_table(claims: Sequence[tuple[str, Claim]]) -> Table:
     return table
 
 
-def _agrees(claim: Claim, effect: float) -> bool:
+def agrees(claim: Claim, effect: float) -> bool:
+    """Whether the effect in one seed is what the claim says."""
     return {
         "a": effect >= LEVEL_SHARE,
         "b": effect < 0,
