@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lengthwise as lw
 from lengthwise import cli
+from lengthwise.experiments.sweeps import runs_in
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -65,3 +66,13 @@ def test_the_example_of_theorems_runs():
     exec(code, names)
     assert (names["bound"].length, names["bound"].certified) == (723, True)
     assert names["z"].length < 1000
+
+
+def test_the_sweeps_shown_are_sweeps():
+    """The example file, and the same in the page on experiments."""
+    runs = runs_in(ROOT / "examples/sweep.py")
+    assert len(runs) == 3 * 3 * 3
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/experiments.md").read_text(), re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert [run.but(steps=1000) for run in names["runs"]] == runs
