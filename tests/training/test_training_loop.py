@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import lengthwise as lw
+from lengthwise.experiments.recipes import recipe
 from lengthwise.sequences import summarize
 from lengthwise.training import loss_at_length, start_ensemble, train_on_counts, train_on_tokens
 from lengthwise.training.data import count_batches, steps_at_once, token_batches
@@ -177,3 +178,24 @@ def test_mistakes_of_lengths_that_vary():
     run = lw.Run(lw.KGramTask(k=1), two, lw.Training(length=9, shortest=2, steps=1))
     with pytest.raises(ValueError, match="shortest must be None"):
         lw.train([run])
+
+
+@pytest.mark.parametrize(
+    ("task", "length", "steps"),
+    [
+        (lw.SimpleTask(omega=4), 10, 200),
+        (lw.ModPTask(period=2, residue=1), 8, 200),
+        (lw.KGramTask(k=1, vocabulary=2), 16, 100),
+    ],
+)
+def test_float32_gives_the_losses_of_float64(task, length, steps):
+    """Seed by seed, far beyond the training length, to 1%."""
+    found, losses = recipe(task), {}
+    settings = {"length": length, "shortest": found.training.shortest, "steps": steps, "batch": 64}
+    trainings = [lw.Training(**settings, seed=seed) for seed in range(4)]
+    for dtype in (torch.float32, torch.float64):
+        ensemble = start_ensemble(found.model, task, range(4), dtype=dtype)
+        train = train_on_tokens if found.model.layers == 2 else train_on_counts
+        train(ensemble, [task] * 4, trainings)
+        losses[dtype] = loss_at_length(ensemble, [task] * 4, 1000, lw.Evaluation(sequences=256)).loss
+    torch.testing.assert_close(losses[torch.float32], losses[torch.float64], rtol=0.01, atol=0)
