@@ -1,4 +1,10 @@
-"""A sweep: a baseline and changes. Run it with ``lengthwise sweep examples/sweep.py``."""
+"""
+A baseline and changes
+======================
+
+A sweep is a Python file that ends with a list of runs: ``lengthwise sweep examples/sweep.py`` trains them,
+goes on where it was stopped, and prints and draws their plateaus.
+"""
 
 import lengthwise as lw
 

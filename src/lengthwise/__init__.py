@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lengthwise._version import __version__
 
 if TYPE_CHECKING:
+    from lengthwise import crasp
     from lengthwise.bounds import Bound, Divergence, average_error, bound, divergence, tightness
     from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train, vary
     from lengthwise.limit import Finite, Infinite, LimitLayer, LimitTransformer, constructions
@@ -46,6 +47,8 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+_MODULES = {"constructions": "limit.constructions", "crasp": "crasp"}
+
 __all__ = [
     "Advice",
     "Bound",
@@ -74,6 +77,7 @@ __all__ = [
     "average_error",
     "bound",
     "constructions",
+    "crasp",
     "divergence",
     "effective_length",
     "evaluate",
@@ -89,8 +93,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "constructions":
-        return import_module(f"{__name__}.limit.constructions")
+    if name in _MODULES:
+        return import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

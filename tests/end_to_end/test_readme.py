@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-COMMAND_LINE = r"^\$ lengthwise (.*?)(?:\s+#.*)?$"
+COMMAND_LINE = r"^\$ lengthwise (.*?)(?:\s{2,}#.*)?$"
 
 
 def test_every_command_line_parses():
@@ -23,6 +23,9 @@ def test_every_command_line_parses():
     for line in lines:
         name, *flags = shlex.split(line)
         module = importlib.import_module(f"lengthwise.cli.{name}")
+        if hasattr(module, "COMMANDS"):
+            name, *flags = flags
+            module = importlib.import_module(f"{module.__name__}.{name}")
         assert isinstance(cli._parse(module, name, flags), module.Command)
 
 
@@ -76,3 +79,13 @@ def test_the_sweeps_shown_are_sweeps():
     names: dict = {}
     exec(code, names)
     assert [run.but(steps=1000) for run in names["runs"]] == runs
+
+
+def test_the_example_of_crasp_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/crasp.md").read_text(), re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert (names["dyck"]("aabb"), names["dyck"]("abba"), names["same"].depth) == (True, False, 2)
+    assert names["same"].root() is names["dyck"].root()
+    assert names["f"](lw.crasp.encode(names["dyck"], "aabb")).tolist() == [1.0]
+    assert (names["verdict"].answer, names["verdict"].witness("abab")) == (True, True)

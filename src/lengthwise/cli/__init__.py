@@ -21,6 +21,7 @@ from lengthwise._version import __version__
 COMMANDS = {
     "advise": "say how long the training sequences must be for a task, and see whether that comes true",
     "bound": "say on how long inputs two models must agree, so that they agree at every length",
+    "crasp": "C-RASP: run, trace, check, compare, decide, compile (lengthwise crasp tells its commands)",
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
     "reproduce": "repeat the published experiments, and test the claims that they stand for",
@@ -39,11 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")
-        elif not given or given[0] in ("--help", "-h"):
-            print(_help())
         else:
-            module = _module(given[0])
-            module.run(_parse(module, given[0], given[1:]))
+            _run(given)
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
@@ -60,29 +58,46 @@ def entry() -> NoReturn:
     sys.exit(main())
 
 
-def _help() -> str:
-    lines = [f"  {name:<10}{about}" for name, about in COMMANDS.items()]
+def _run(given: list[str]) -> None:
+    """Run the command that the words begin with: one word, or two where the first names a group."""
+    group, words, commands, about = "lengthwise.cli", ["lengthwise"], COMMANDS, ABOUT
+    while True:
+        if not given or given[0] in ("--help", "-h"):
+            print(_help(" ".join(words), commands, about))
+            return
+        module = _module(group, given[0], commands)
+        words, given = [*words, given[0]], given[1:]
+        if not hasattr(module, "COMMANDS"):
+            module.run(_parse(module, " ".join(words), given))
+            return
+        group, commands, about = module.__name__, module.COMMANDS, module.__doc__ or ""
+
+
+ABOUT = "How long must the training sequences be, so that a transformer keeps working on longer ones?"
+
+
+def _help(words: str, commands: dict[str, str], about: str) -> str:
     return "\n".join(
         [
-            "usage: lengthwise COMMAND [--help] [flags]",
+            f"usage: {words} COMMAND [--help] [flags]",
             "",
-            "How long must the training sequences be, so that a transformer keeps working on longer ones?",
+            about,
             "",
-            *lines,
+            *(f"  {name:<12}{told}" for name, told in commands.items()),
             "",
-            "lengthwise COMMAND --help tells the flags of a command; lengthwise --version, the version.",
+            f"{words} COMMAND --help tells the flags of a command; lengthwise --version, the version.",
         ]
     )
 
 
-def _module(name: str) -> ModuleType:
-    if name not in COMMANDS:
+def _module(group: str, name: str, commands: dict[str, str]) -> ModuleType:
+    if name not in commands:
         kind = "flag" if name.startswith("-") else "command"
-        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(COMMANDS))}")
-    return importlib.import_module(f"lengthwise.cli.{name}")
+        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(commands))}")
+    return importlib.import_module(f"{group}.{name}")
 
 
-def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
+def _parse(module: ModuleType, words: str, arguments: list[str]) -> Any:
     """The command's dataclass, filled from its flags by tyro, whose boxed errors become one line. A command
     whose flags depend on its first argument has a function ``flags`` in place of the dataclass.
     """
@@ -94,7 +109,7 @@ def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
         with contextlib.redirect_stderr(boxed):
             command, unknown = tyro.cli(
                 kind,
-                prog=f"lengthwise {name}",
+                prog=words,
                 description=module.__doc__,
                 args=arguments,
                 return_unknown_args=True,
@@ -103,10 +118,10 @@ def _parse(module: ModuleType, name: str, arguments: list[str]) -> Any:
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise ValueError(f"{_unboxed(boxed.getvalue())} (lengthwise {name} --help tells the flags)") from None
+        raise ValueError(f"{_unboxed(boxed.getvalue())} ({words} --help tells the flags)") from None
     if unknown:
         flags = [f"--{field.name.replace('_', '-')}" for field in fields(kind)]
-        raise ValueError(f"lengthwise {name} has no flag {unknown[0]!r}{nearest(unknown[0], flags)}")
+        raise ValueError(f"{words} has no flag {unknown[0]!r}{nearest(unknown[0], flags)}")
     return command
 
 

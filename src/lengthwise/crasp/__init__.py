@@ -1,1 +1,70 @@
-"""The language C-RASP: syntax, evaluation, compilation, decisions."""
+"""The language C-RASP: syntax, evaluation, compilation, decisions.
+
+::
+
+    p = parse('accept = # "1" > # "0"')    # majority
+    p("0110111")                           # True
+    compile(p)                             # a limit transformer that computes it
+    decide("(ab)*")                        # whether a regular language is in C-RASP
+"""
+
+from lengthwise.crasp.batch import accepts, outputs
+from lengthwise.crasp.builder import (
+    TRUE,
+    Formula,
+    Number,
+    Q,
+    count,
+    exists,
+    forall,
+    ind,
+    maximum,
+    minimum,
+    mod,
+    prev,
+)
+from lengthwise.crasp.compilation import compile, encode, exact_length
+from lengthwise.crasp.power import PowerWord, evaluate_power, parse_power
+from lengthwise.crasp.printer import text_of
+from lengthwise.crasp.program import Program
+from lengthwise.crasp.regular import DFA, Classes, Family, classify, compile_regex, decide
+from lengthwise.crasp.stream import Stream
+from lengthwise.crasp.syntax import parse
+from lengthwise.crasp.trace import Trace, trace
+from lengthwise.crasp.verdict import Verdict
+
+__all__ = [
+    "DFA",
+    "TRUE",
+    "Classes",
+    "Family",
+    "Formula",
+    "Number",
+    "PowerWord",
+    "Program",
+    "Q",
+    "Stream",
+    "Trace",
+    "Verdict",
+    "accepts",
+    "classify",
+    "compile",
+    "compile_regex",
+    "count",
+    "decide",
+    "encode",
+    "evaluate_power",
+    "exact_length",
+    "exists",
+    "forall",
+    "ind",
+    "maximum",
+    "minimum",
+    "mod",
+    "outputs",
+    "parse",
+    "parse_power",
+    "prev",
+    "text_of",
+    "trace",
+]
