@@ -96,9 +96,11 @@ class Number:
     __rmul__ = __mul__
 
     def _with(self, other: "Number | int", sign: int) -> "Number":
-        cases = []
+        cases, added = [], number(other)
+        if len(self.cases) * len(added.cases) > 16 * MOST_CASES:  # before making them: most may be impossible
+            raise ValueError(f"a count depends on more than {MOST_CASES} combinations of conditions")
         for guard, terms, constant in self.cases:
-            for second, others, extra in number(other).cases:
+            for second, others, extra in added.cases:
                 total = dict(terms)
                 for one, alpha in others.items():
                     total[one] = total.get(one, 0) + sign * alpha

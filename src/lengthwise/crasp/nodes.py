@@ -22,6 +22,10 @@ MOST_INDICATORS = 4096
 """A comparison of indicators alone becomes a formula over their operands with at most so many cases."""
 
 
+DEEPEST_INDICATORS = 256
+"""A comparison of indicators alone may have so many."""
+
+
 class Node:
     """A formula or a count; made by the functions of this module alone.
 
@@ -243,6 +247,8 @@ def at_least(terms: Mapping[Count, int], constant: int) -> Bool:
 
 def _of_indicators(terms: list[tuple[Count, int]], constant: int) -> Bool:
     """A comparison of indicators alone, as the formula over their operands that it is."""
+    if len(terms) > DEEPEST_INDICATORS:
+        raise ValueError(f"a comparison has at most {DEEPEST_INDICATORS} indicators alone, got {len(terms)}")
     known: dict[tuple[int, int], Bool] = {}
 
     def rest(index: int, total: int) -> Bool:

@@ -45,6 +45,8 @@ class Program:
             raise ValueError(f"mode must be last or eos, got {self.mode!r}")
         if (self.accept is None) == (not self.next):
             raise ValueError("a program either accepts (accept) or predicts (next)")
+        if not all(isinstance(symbol, str) and symbol for symbol in self.next):
+            raise ValueError("a symbol to predict is a string that is not empty")
         for one in self.outputs.values():
             formula(one)
         unknown = sorted({n.letter for n in self.nodes if isinstance(n, Sym)} - set(self.alphabet))
