@@ -82,7 +82,9 @@ def of_letters(choose, letters, positions=False):
     def count():
         low = _boolean(choose, leaf, 3)
         kinds = [("all", low), ("all", low), ("strict", low), ("at", (0,), low)]
-        return choose.of(*kinds, ("at", _distances(choose, 4), low)) if positions else choose.of(*kinds)
+        if positions:
+            kinds[1:] = [("at", _distances(choose, 4), low)] * 2
+        return choose.of(*kinds)
 
     def compare():
         if choose.below(5) == 0:
@@ -133,7 +135,7 @@ def of_any_sign(choose, letters, positions=False):
             counted = _boolean(choose, lambda: formula(depth - 1), 2)
             kinds = [("all", counted), ("all", counted), ("strict", counted), ("at", (0,), counted)]
             if positions:
-                kinds.append(("at", _distances(choose, 2), counted))
+                kinds[1:] = [("at", _distances(choose, 2), counted)] * 2
             terms.append((_alpha(choose), choose.of(*kinds)))
         return ("ge", tuple(terms), choose.between(-4, 4))
 

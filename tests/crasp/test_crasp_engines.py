@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from crasp_fragments import (
     LETTERS,
@@ -16,8 +17,10 @@ from crasp_fragments import (
     shortest,
 )
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from lengthwise.crasp.builder import TRUE, Q, count, exists
+from lengthwise.crasp.builder import TRUE, Q, count, exists, ind
+from lengthwise.crasp.nodes import Ge
 from lengthwise.crasp.program import Program
 from lengthwise.crasp.programs import counts, induction, phases, positions, runs
 from lengthwise.crasp.programs.outcome import Clock, length, spelled
@@ -77,7 +80,73 @@ def test_phases_with_strict_counts_and_any_signs_on_top(drawn):
     check_exact(phases, *drawn)
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(-4, 4)), min_size=2, max_size=2), st.integers(-2, 2)
+)
+def test_sums_that_are_said_never_to_fall_or_rise_do_not(pairs, constant):
+    """alpha #P + beta ind(P), summed over P = a and P = b, along all words of 5 letters a, b, c."""
+    total = constant + sum(
+        alpha * count(formula) + beta * ind(formula)
+        for (alpha, beta), formula in zip(pairs, (A, B), strict=True)
+    )
+    node = (total >= 0).node
+    if not isinstance(node, Ge):
+        return
+    words = all_words(3, 5)
+    held = [words == 0, words == 1]
+    sums = sum(a * one.cumsum(1) + b * one for (a, b), one in zip(pairs, held, strict=True))
+    steps = np.diff(sums, axis=1)
+    assert phases.direction(node) == (1 if (steps >= 0).all() else -1 if (steps <= 0).all() else 0)
+
+
+def test_length_bounds_are_reached():
+    """As many b as needed and then an a; under "eos" as many letters as needed."""
+    last = Program("ab", A & (count(B) >= 3))
+    found = phases.search(last, Clock(10.0)).blocks
+    assert found is not None
+    assert phases.length_bound(last) == length(found) == 4
+    eos = Program("ab", (count(B) >= 3) & (count(A & (count(B) >= 3)) >= 2), mode="eos")
+    found = phases.search(eos, Clock(10.0)).blocks
+    assert found is not None
+    # Two comparisons, with 3 and 2, one of them used twice.
+    assert phases.length_bound(eos) == length(found) == 5
+
+
+def test_phases_that_are_not_used_say_nothing():
+    """No word of b alone ends in a, whether there are five b or fewer."""
+    asked = Program("ab", A & (count(A) == 0) & (count(B & (count(B) >= 5)) == 0))
+    assert phases.search(asked, Clock(10.0)).none
+
+
+def test_a_shorter_word_of_more_phases_is_found():
+    """Seven letters b in one phase, or five letters a, each of which is a phase."""
+    steps = sum(count(A & (count(A) >= k)) for k in range(1, 6))
+    asked = Program("ab", ((count(B) >= 7) & (count(A) == 0)) | (steps >= 1 + 2 + 3 + 4 + 5))
+    found = phases.search(asked, Clock(10.0))
+    assert found.blocks == ((("a",), 5),)
+    assert found.shortest
+
+
+def test_phases_that_were_not_tried_for_lack_of_time_leave_the_answer_open():
+    class OneQuery(Clock):
+        queries = 0
+
+        def over(self):
+            return self.queries > 0
+
+        def left(self):
+            self.queries += 1
+            return 10.0
+
+    # The first b is one phase, the second b and the a are another.
+    asked = Program("ab", count(A & (count(B) >= 2)) >= 1)
+    found = phases.search(asked, OneQuery(10.0))
+    assert (found.blocks, found.none) == (None, False)
+    assert phases.search(asked, Clock(10.0)).blocks == ((("b",), 2), (("a",), 1))
+
+
+@settings(max_examples=40)
 @given(recipes(of_letters))
 def test_phases_and_counts_agree_on_letters(drawn):
     asked = program(drawn[2], *drawn[:2])
@@ -111,7 +180,7 @@ def test_runs_find_very_long_words():
     assert found.blocks == ((("a",), 1001), (("b",), 1001), (("c",), 1001))
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(recipes(of_any_sign, positions=True))
 def test_letter_by_letter_finds_a_shortest_word(drawn):
     letters, mode, recipe = drawn
@@ -142,6 +211,11 @@ def test_all_short_words_are_tried_in_order(drawn):
         assert numbers(found.blocks) == [first.tolist()]
 
 
+def test_the_first_word_in_order_is_found():
+    asked = Program("ab", (count(A) == 1) & (count(B) == 2))
+    assert positions.exhaustive(asked, Clock(20.0)).blocks == ((("a", "b", "b"), 1),)
+
+
 def test_random_words_are_accepted_when_they_are_found():
     """Equal numbers, after a surplus of 5: no word of 10 letters, and few of more."""
     surplus = count(count(A) - count(B) >= 6) >= 1
@@ -151,7 +225,7 @@ def test_random_words_are_accepted_when_they_are_found():
     assert asked(spelled(found.blocks))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(recipes(of_any_sign, positions=True))
 def test_proofs_by_induction_are_never_wrong_and_invariants_hold(drawn):
     letters, mode, recipe = drawn
@@ -168,6 +242,14 @@ def test_proofs_by_induction_are_never_wrong_and_invariants_hold(drawn):
         invariant = parse(f"{alphabet}\naccept = {said}\n")
         for _ in range(5):
             assert invariant([source.randrange(letters) for _ in range(source.randint(1, 30))]), said
+
+
+def test_what_is_true_of_all_short_words_is_no_invariant():
+    """That there are at most 100 letters a is never seen to be wrong on the words that are tried."""
+    asked = Program("ab", count(count(A) - count(B) >= 101) >= 1)
+    found = induction.prove(asked, Clock(10.0), 5)
+    assert not found.none
+    assert runs.search(asked, Clock(10.0)).blocks == ((("a",), 101),)
 
 
 def test_induction_needs_short_words_to_be_checked():

@@ -75,7 +75,7 @@ def check(verdict, difference, letters, mode, least):
         assert least is None or verdict.answer is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(recipes(of_any_sign, positions=True), recipes(of_any_sign, positions=True))
 def test_equivalence_is_what_short_words_say(one, other):
     letters, mode, first = one
@@ -122,6 +122,14 @@ def test_bounded_dyck_languages_are_ordered(mode):
     assert verdict.answer is False
     assert verdict.witness == "aaabbb"
     assert verdict.details["shortest"]
+
+
+def test_a_word_is_shortest_only_where_that_is_known():
+    verdict = included(bounded_dyck(12), bounded_dyck(11))
+    heights = [sum(1 if letter == "a" else -1 for letter in verdict.witness[:n]) for n in range(1, 200)]
+    assert (min(heights), max(heights), heights[-1]) == (0, 12, 0)
+    by_length = verdict.method in ("all short words", "letter by letter")
+    assert verdict.details["shortest"] == (by_length or verdict.details["checked"] == 23)
 
 
 def test_the_position_after_the_end_is_no_letter():
@@ -179,7 +187,7 @@ def test_positions_are_understood():
 def test_what_cannot_be_decided_is_not_answered_and_ends_in_time():
     start = time.monotonic()
     verdict = equivalent(bounded_dyck(2), learned_bounded_dyck(), time_limit=2.0)
-    assert time.monotonic() - start < 4.0
+    assert time.monotonic() - start < 5.0
     assert verdict.answer is None
     assert verdict.witness is None
     assert verdict.details["checked"] >= 8
@@ -196,7 +204,7 @@ def test_time_limits_are_kept(limit):
     for p, q in hard:
         start = time.monotonic()
         verdict = equivalent(p, q, time_limit=limit)
-        assert time.monotonic() - start < limit + 1.0
+        assert time.monotonic() - start < limit + 3.0
         assert verdict.answer is not True
 
 

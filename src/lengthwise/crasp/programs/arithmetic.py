@@ -30,6 +30,11 @@ def z3_module() -> Any:
     return z3
 
 
+def new_solver() -> Any:
+    """A solver of linear integer arithmetic that knows nothing yet."""
+    return z3_module().SolverFor("QF_LIA")
+
+
 def all_of(parts: Iterable[Truth]) -> Truth:
     """And."""
     kept = [part for part in parts if part is not True]

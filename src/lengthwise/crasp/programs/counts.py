@@ -34,6 +34,7 @@ from lengthwise.crasp.programs.arithmetic import (
     exactly_one,
     holds,
     least,
+    new_solver,
     no_letter,
     number,
     one_letter,
@@ -59,8 +60,7 @@ def applies(program: Program) -> bool:
 def search(program: Program, clock: Clock) -> Outcome:
     """A shortest word that is accepted, or the proof that there is none."""
     assert applies(program)
-    z3 = z3_module()
-    solver = z3.Solver()
+    solver = new_solver()
     word = _unknown_word(program)
     told(solver, *word.facts)
     given = _at_end(program, word)

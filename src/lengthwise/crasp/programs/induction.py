@@ -7,7 +7,7 @@ proof says nothing.
 """
 
 from lengthwise.crasp.program import Program
-from lengthwise.crasp.programs.arithmetic import checked, letters, opposite, told, z3_module
+from lengthwise.crasp.programs.arithmetic import checked, letters, new_solver, opposite, told
 from lengthwise.crasp.programs.invariants import Numbers, invariants
 from lengthwise.crasp.programs.outcome import Clock, Outcome
 from lengthwise.crasp.programs.transition import System, named
@@ -23,12 +23,14 @@ def prove(program: Program, clock: Clock, short: int, most: int = 12) -> Outcome
     system = System(program)
     numbers = Numbers(system)
     clauses = invariants(system, numbers, clock.share(0.5))
-    solver = z3_module().Solver()
+    solver = new_solver()
     state, facts = system.unknown("s")
     told(solver, *facts, *(numbers.formula(clause, state) for clause in clauses))
     details = {"k": -1, "invariants": numbers.words(clauses)}
     # Under "eos" the empty word is the first of k words, under "last" those of one letter are.
     for k in range(min(short + (program.mode == "eos"), most) + 1):
+        if clock.over():
+            break
         tests, one = letters(f"a{k}", program.alphabet)
         accepted = system.holds(state) if program.mode == "eos" else system.holds(state, tests)
         told(solver, one)

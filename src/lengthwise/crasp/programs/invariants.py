@@ -12,7 +12,7 @@ one letter can make wrong in a state where all that are left hold (Houdini, Flan
 left holds after the empty word, and one more letter keeps it, so it is true of every word.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Any
 
@@ -30,11 +30,11 @@ from lengthwise.crasp.programs.arithmetic import (
     checked,
     holds,
     letters,
+    new_solver,
     opposite,
     told,
     weighted,
     where,
-    z3_module,
 )
 from lengthwise.crasp.programs.outcome import Clock, fits
 from lengthwise.crasp.programs.transition import State, System
@@ -80,7 +80,10 @@ class Numbers:
         """Clauses as formulas in the syntax of programs, true at the last letter of every word."""
         local = [nodes.count(node, [back]) for node, back in self.bits]
         local += [nodes.count(nodes.mod(self.period, r), [0]) for r in range(self.period)]
-        names = [show(one) for one in (*self.counts, *local) if one is not None]
+        counts = [one for one in (*self.counts, *local) if one is not None]
+        clauses = list(clauses)
+        used = {place for clause in clauses for terms, _ in clause for place, _ in terms}
+        names = {place: show(counts[place]) for place in used}
         return [" || ".join(_inequality(row, names) for row in clause) for clause in clauses]
 
 
@@ -91,7 +94,7 @@ def _formula(clause: Clause, numbers: Sequence[Integer]) -> Truth:
     )
 
 
-def _inequality(row: Row, names: Sequence[str]) -> str:
+def _inequality(row: Row, names: Mapping[int, str]) -> str:
     """An inequality with positive numbers on both sides."""
     sides: list[list[str]] = [[], []]
     for place, alpha in row[0]:
@@ -103,6 +106,8 @@ def _inequality(row: Row, names: Sequence[str]) -> str:
 
 def invariants(system: System, numbers: Numbers, clock: Clock) -> list[Clause]:
     """Clauses that are true of every word; simple ones first, then those that say more than these."""
+    if numbers.size > MOST_FOR_PAIRS:
+        return []
     tried = _tried(system, numbers)
     kept: list[Clause] = []
     for guesses in (_single, _conditional, _double):
@@ -156,18 +161,16 @@ def _comparisons(system: System, numbers: Numbers) -> Iterator[Row]:
 
 
 def _single(system: System, numbers: Numbers) -> Iterator[Clause]:
-    if numbers.size <= MOST_FOR_PAIRS:
-        yield from ((row,) for row in _comparisons(system, numbers))
-        yield from ((_at_most(x, y),) for x, y in permutations(range(numbers.size), 2))
+    yield from ((row,) for row in _comparisons(system, numbers))
+    yield from ((_at_most(x, y),) for x, y in permutations(range(numbers.size), 2))
 
 
 def _conditional(system: System, numbers: Numbers) -> Iterator[Clause]:
-    if numbers.size <= MOST_FOR_PAIRS:
-        for x, y in permutations(range(numbers.size), 2):
-            yield (_at_most(x, y, 1),)
-            yield _at_least_one(x), _row([(y, -1)])
-        for x in numbers.counts.values():
-            yield from ((_at_least_one(x), row) for row in _comparisons(system, numbers))
+    for x, y in permutations(range(numbers.size), 2):
+        yield (_at_most(x, y, 1),)
+        yield _at_least_one(x), _row([(y, -1)])
+    for x in numbers.counts.values():
+        yield from ((_at_least_one(x), row) for row in _comparisons(system, numbers))
 
 
 def _double(system: System, numbers: Numbers) -> Iterator[Clause]:
@@ -232,7 +235,7 @@ def _inductive(
     """The largest part of the candidates that one more letter keeps true, given what is known to be true;
     None if time is over first.
     """
-    solver = z3_module().Solver()
+    solver = new_solver()
     state, facts = system.unknown("s")
     tests, one = letters("a", system.program.alphabet)
     now, then = numbers.of(state), numbers.of(system.step(state, tests))

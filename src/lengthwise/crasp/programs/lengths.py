@@ -32,8 +32,8 @@ class LengthBound:
 def distinguishing_length(p: Program, q: Program, *, time_limit: float = 10.0) -> LengthBound:
     """The length of a shortest word that one of two programs accepts and the other does not.
 
-    Exact if both programs are in C-RASP_1, or both in C-RASP_+, and the time is enough; otherwise where
-    luck has it. If it is not found, the closed bound is given, where there is one.
+    Exact if both programs are in C-RASP_1, or both in C-RASP_+, and the time is enough; for others it may be
+    exact. If it is not found, the closed bound is given, where there is one.
     """
     verdict = equivalent(p, q, time_limit=time_limit)
     if verdict.answer:

@@ -35,6 +35,7 @@ from lengthwise.crasp.programs.arithmetic import (
     least,
     letters,
     margin,
+    new_solver,
     number,
     one_letter,
     opposite,
@@ -87,23 +88,18 @@ def search(program: Program, clock: Clock) -> Outcome:
     assert applies(program)
     encoding = _Encoding(program)
     most = 1 + sum(threshold(node) >= 1 for node in encoding.comparisons)
-    fewest = 0 if program.mode == "eos" else 1
     best: Blocks | None = None
-    certain = True
-    tried = fewest
-    for phases in range(fewest, most + 1):
-        if best is not None and length(best) <= phases:
-            break
-        while len(encoding.phases) < phases:
+    phases, enough, sure = 0, most, False
+    while phases < enough and not clock.over():
+        phases = min(max(1, 2 * phases), enough)
+        while len(encoding.phases) < phases and not clock.over():
             encoding.add()
-        tried = phases
         found, sure = encoding.search(best, clock)
         best = best if found is None else found
-        certain &= sure
-        if clock.over():
-            certain &= phases == most
-            break
-    details = {"phases": tried, "most_phases": most}
+        # A word has at most as many phases as letters, so that few are enough for shorter ones.
+        enough = most if best is None else min(most, length(best) - 1)
+    certain = sure and phases >= enough
+    details = {"phases": phases, "most_phases": most}
     return Outcome(best, best is not None and certain, best is None and certain, details)
 
 
@@ -111,11 +107,13 @@ def search(program: Program, clock: Clock) -> Outcome:
 class _Phase:
     """Unknowns of a phase.
 
+    - ``used``: the word does not end before it;
     - ``truths``: of the comparisons inside counts; ``held``: by letter, what holds of it in this phase;
     - ``first``, ``last``: tests for the letters at its ends; ``amounts``: how many there are of each letter;
     - ``after``: counts at its end.
     """
 
+    used: Truth
     truths: dict[Node, Truth]
     held: dict[str, dict[Node, Any]]
     first: dict[Node, Truth]
@@ -134,11 +132,14 @@ class _Phase:
 
 
 class _Encoding:
-    """A solver that knows what a word of some number of phases is."""
+    """A solver that knows what a word of at most some number of phases is.
+
+    Phases that are not used come last, have no letters, and repeat the truths and the last letter before.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.solver = z3_module().Solver()
+        self.solver = new_solver()
         self.phases: list[_Phase] = []
         self.counts = totals(program)
         self.comparisons, self.order = below_counts(program)
@@ -150,7 +151,6 @@ class _Encoding:
     def add(self) -> None:
         """One more phase."""
         phase, before = self._unknown(len(self.phases)), self.before()
-        told(self.solver, *self._letters(phase))
         for one in self.counts:
             grown = ((where(phase.held[a][one.operand], n), 1) for a, n in phase.amounts.items())
             told(self.solver, phase.after[one] == weighted([(before[one], 1), *grown]))
@@ -158,19 +158,31 @@ class _Encoding:
             one: weighted([(before[one], 1), (where(phase.holds(one.operand, phase.first), 1), 1)])
             for one in self.counts
         }
-        told(self.solver, *self._right(phase, phase.first, at_first))
-        told(self.solver, *self._right(phase, phase.last, phase.after))
+        facts = [
+            *self._letters(phase),
+            *self._right(phase, phase.first, at_first),
+            *self._right(phase, phase.last, phase.after),
+        ]
+        idle = [amount == 0 for amount in phase.amounts.values()]
         if self.phases:
-            # Phases are as long as can be: something changes from one to the next, and never back.
-            earlier, truths = self.phases[-1].truths, phase.truths
-            told(self.solver, any_of(opposite(same(earlier[n], truths[n])) for n in self.comparisons))
+            last = self.phases[-1]
+            told(self.solver, any_of([opposite(phase.used), last.used]))
             for node in self.comparisons:
-                low, high = (earlier, truths) if direction(node) > 0 else (truths, earlier)
-                told(self.solver, any_of([opposite(low[node]), high[node]]))
+                # A truth changes in one direction alone.
+                low, high = (last, phase) if direction(node) > 0 else (phase, last)
+                told(self.solver, any_of([opposite(low.truths[node]), high.truths[node]]))
+            # Phases are as long as can be: something changes from one to the next.
+            facts.append(any_of(opposite(same(last.truths[n], phase.truths[n])) for n in self.comparisons))
+            idle += [same(last.truths[node], phase.truths[node]) for node in self.comparisons]
+            idle += [same(last.last[test], phase.last[test]) for test in phase.last]
+        told(self.solver, *(any_of([opposite(phase.used), fact]) for fact in facts))
+        told(self.solver, *(any_of([phase.used, fact]) for fact in idle))
         self.phases.append(phase)
 
     def _unknown(self, index: int) -> _Phase:
         z3, alphabet = z3_module(), self.program.alphabet
+        # Under "last" a word has at least one letter.
+        used = True if index == 0 and self.program.mode == "last" else z3.Bool(f"u{index}")
         truths: dict[Node, Truth] = {}
         for place, node in enumerate(self.comparisons):
             changes = threshold(node) >= 1
@@ -178,16 +190,15 @@ class _Encoding:
         held = {a: values(self.order, {**one_letter(a, alphabet), **truths}) for a in alphabet}
         first, one_first = letters(f"f{index}", alphabet)
         last, one_last = letters(f"l{index}", alphabet)
-        told(self.solver, one_first, one_last)
         amounts = {letter: z3.Int(f"n{index},{place}") for place, letter in enumerate(alphabet)}
         after: dict[Node, Integer] = {one: z3.Int(f"s{index},{p}") for p, one in enumerate(self.counts)}
-        return _Phase(truths, held, first, last, amounts, after)
+        told(self.solver, one_first, one_last, *(amount >= 0 for amount in amounts.values()))
+        return _Phase(used, truths, held, first, last, amounts, after)
 
     def _letters(self, phase: _Phase) -> Iterator[Truth]:
         """The letters at the ends are among those of the phase."""
         for letter, amount in phase.amounts.items():
             first, last = phase.first[sym(letter)], phase.last[sym(letter)]
-            yield amount >= 0
             yield any_of([opposite(any_of([first, last])), amount >= 1])
             yield any_of([opposite(all_of([first, last])), amount >= 2, phase.size == 1])
 
@@ -202,21 +213,20 @@ class _Encoding:
                 yield same(phase.truths[node], margin(node, known) >= 0)
 
     def search(self, best: Blocks | None, clock: Clock) -> tuple[Blocks | None, bool]:
-        """A shortest word of so many phases that is accepted and shorter than the best; and whether the
-        answer is certain.
+        """A shortest word of at most so many phases that is accepted and shorter than the best; and whether
+        the answer is certain.
         """
         solver = self.solver
         total = weighted((phase.size, 1) for phase in self.phases)
         solver.push()
-        last = self.phases[-1] if self.phases else None
-        known = {**last.last, **last.truths} if last else {}
-        told(solver, accepted(self.program, self.before(), known))
+        end = self.phases[-1]
+        told(solver, accepted(self.program, end.after, {**end.last, **end.truths}))
         if best is not None:
             told(solver, total < length(best))
         answer = checked(solver, clock)
         found, sure = None, answer is not None
         if answer:
-            model, sure = least(solver, total, len(self.phases), clock)
+            model, sure = least(solver, total, 1 if self.program.mode == "last" else 0, clock)
             found = self._word(model)
         solver.pop()
         return found, sure
@@ -225,6 +235,8 @@ class _Encoding:
         """The word of a model: each phase has its first letter, all others, and its last letter."""
         blocks: list[tuple[str, int]] = []
         for phase in self.phases:
+            if not holds(model, phase.used):
+                break
             left = {letter: number(model, amount) for letter, amount in phase.amounts.items()}
             first, last = (
                 next(letter for letter in left if holds(model, tests[sym(letter)]))
@@ -240,11 +252,10 @@ class _Encoding:
 def length_bound(program: Program) -> int | None:
     """If a program of C-RASP_+ accepts a word that is not empty, it accepts one of at most this length.
 
-    With the thresholds k of its comparisons, this is the sum of max(0, k) plus 2: keep the first position of
-    each phase, the last position, and those that add to a sum that is still below its k after them. No other
-    position changes the truth of a comparison, so what is left is accepted too. There is one phase more than
-    comparisons with k >= 1, and such a comparison keeps at most k - 1 positions besides. Under "eos" the last
-    position is not one of the word.
+    With the thresholds k of its comparisons, this is the sum of max(0, k), plus 1: keep the last position,
+    and those that add to a sum that is below its k before them, at most k for each comparison. All that is
+    added to a sum until it reaches its k is kept, so at positions that are kept all truths stay as they were,
+    and what is left is accepted too. Under "eos" the last position is not one of the word.
 
     None for programs of other fragments.
     """
@@ -253,4 +264,4 @@ def length_bound(program: Program) -> int | None:
     strict = any(one.distances for node in comparisons for one, _ in node.terms)
     if is_positional(program) or strict or not one_sign:
         return None
-    return sum(max(0, threshold(node)) for node in comparisons) + (1 if program.mode == "eos" else 2)
+    return sum(max(0, threshold(node)) for node in comparisons) + (program.mode == "last")

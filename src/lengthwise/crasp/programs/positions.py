@@ -12,7 +12,7 @@ import torch
 from lengthwise.crasp.batch import NO_LETTER, accepts, node_values
 from lengthwise.crasp.nodes import Ge, Node, sym
 from lengthwise.crasp.program import Program
-from lengthwise.crasp.programs.arithmetic import checked, holds, letters, told, z3_module
+from lengthwise.crasp.programs.arithmetic import checked, holds, letters, new_solver, told
 from lengthwise.crasp.programs.outcome import Blocks, Clock, Outcome, fits, joined
 from lengthwise.crasp.programs.transition import System, named
 
@@ -116,13 +116,15 @@ def unrolled(program: Program, clock: Clock, short: int, most: int = 200) -> Out
     It is known that no word of at most ``short`` letters is accepted; ``details["checked"]`` says the same of
     what was found out.
     """
-    solver = z3_module().Solver()
+    solver = new_solver()
     system = System(program)
     state = system.start()
     if program.mode == "eos" and short < 0 and system.holds(state):
         return Outcome((), shortest=True)
     tests: list[dict[Node, bool]] = []
     for size in range(1, most + 1):
+        if clock.over():
+            break
         chosen, one = letters(f"w{size}", program.alphabet)
         tests.append(chosen)
         before = state

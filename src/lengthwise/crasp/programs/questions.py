@@ -124,14 +124,16 @@ def _searched(program: Program, details: dict[str, Any], clock: Clock) -> tuple[
     attempts: list[tuple[str, Callable[[int], Outcome]]] = [
         ("k-induction", lambda short: induction.prove(program, clock.share(0.3), short)),
         ("all short words", lambda short: positions.exhaustive(program, clock.share(0.2), MANY_WORDS, short)),
-        ("random words", lambda short: positions.mutated(program, clock.share(0.1))),
-        ("words of few runs", lambda short: runs.search(program, clock.share(0.7))),
+        ("words of few runs", lambda short: runs.search(program, clock.share(0.5))),
+        ("random words", lambda short: positions.mutated(program, clock.share(0.2))),
         ("letter by letter", lambda short: positions.unrolled(program, clock, short)),
     ]
     if not runs.applies(program):
-        del attempts[3]
+        del attempts[2]
     details = dict(details)
     for method, attempt in attempts:
+        if clock.over():
+            break
         found = attempt(details["checked"])
         details |= found.details
         if found.none or found.blocks is not None:

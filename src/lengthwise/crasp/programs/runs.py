@@ -25,6 +25,7 @@ from lengthwise.crasp.programs.arithmetic import (
     least,
     letters,
     margin,
+    new_solver,
     number,
     opposite,
     same,
@@ -83,7 +84,7 @@ class _Encoding:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.solver = z3_module().Solver()
+        self.solver = new_solver()
         self.runs: list[_Run] = []
         self.counts = totals(program)
         self.comparisons, self.order = below_counts(program)
