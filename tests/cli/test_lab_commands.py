@@ -70,6 +70,26 @@ def test_a_sweep_tells_every_run(capsys, tmp_path):
     assert "omega" in table
 
 
+def test_a_sweep_of_unlike_runs_shows_all_of_them(capsys, tmp_path):
+    """Two tasks, models and sets of test lengths: a run is not dropped for a knob that it has not."""
+    path, output = tmp_path / "unlike.py", tmp_path / "out"
+    path.write_text(
+        SWEEP
+        + """
+other = lw.Evaluation(lengths=(20, 60, 200, 600, 2000), sequences=64)
+runs += [run.but(evaluation=other, seed=7) for run in runs[:6]]
+modp = lw.Run(lw.ModPTask(period=2), lw.LimitModel(width=4, hidden=0, period=2), training, evaluation)
+runs += lw.vary(modp, length=[4, 6], seed=[0, 1])
+"""
+    )
+    assert main(["sweep", str(path), "--output", str(output), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["runs"]) == 12 + 3 + 4
+    assert main(["sweep", str(path), "--output", str(output)]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if "modp" in line]
+    assert len(rows) == 2
+
+
 def test_advice_by_the_name_of_a_task(capsys, tmp_path):
     flags = "--period 2 --residue 1 --tolerance 0.01 --seeds 2 --steps 400"
     arguments = ["advise", "modp", *flags.split(), "--output", str(tmp_path)]

@@ -59,7 +59,8 @@ def run(command: Command) -> None:
     chosen = studies(command.figure, command.scale, command.seed)
     output = command.output or Path(f"runs/{command.figure}-{command.scale}")
     runs = list(dict.fromkeys(run for study in chosen for run in study.runs))
-    new = [run for run in runs if run not in Store(output / "runs")]
+    store = Store(output / "runs")
+    new = [run for run in runs if run not in store]
     begun = time.perf_counter()
     with progress_bars() as stage:
         steps = stage(f"{command.figure}, {len(runs)} runs", sum(run.training.steps for run in runs))

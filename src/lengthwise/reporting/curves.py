@@ -45,8 +45,9 @@ def loss_curves(
     for training_length, seeds in by_length.items():
         strong = training_length == answer
         color = ANSWER if strong else colors[training_length]
-        lengths = seeds[0].test_lengths
-        losses = np.array([curve.losses for curve in seeds])
+        lengths = sorted(set.intersection(*(set(curve.test_lengths) for curve in seeds)))
+        by_seed = [dict(zip(curve.test_lengths, curve.losses, strict=True)) for curve in seeds]
+        losses = np.array([[losses[length] for length in lengths] for losses in by_seed])
         losses[~np.isfinite(losses)] = np.inf
         middle = np.median(losses, 0)
         axes.fill_between(lengths, losses.min(0), losses.max(0), color=color, alpha=0.18, linewidth=0)

@@ -15,7 +15,6 @@ from lengthwise.limit import LimitTransformer
 from lengthwise.limit.reference import attentions
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
 from lengthwise.reporting.curves import curves_by_length, loss_curves, plateau_lines, sweep_figure
-from lengthwise.sequences import check_tokens
 from lengthwise.tasks import ModPTask
 from lengthwise.training.randomness import generator
 
@@ -38,7 +37,7 @@ def studies_figure(studies: Sequence[Study], results: Sequence[pd.DataFrame]) ->
         loss_curves(grid[0, 0], curves_by_length(shown))
         name = first.knob.rpartition(".")[2]
         grid[0, 0].set_title(f"{first.title}, {name} = {first.shown} (bar: plateau begins)", loc="left")
-        _level_shares(grid[1, 0], studies, results)
+        _seed_spread(grid[1, 0], studies, results)
         for column, (study, rows) in enumerate(zip(studies, results, strict=True), 1):
             table = plateaus_by(rows, [study.knob])
             table["relative"] = table["plateau"] / table["baseline"]
@@ -50,7 +49,7 @@ def studies_figure(studies: Sequence[Study], results: Sequence[pd.DataFrame]) ->
     return figure
 
 
-def _level_shares(axes: Axes, studies: Sequence[Study], results: Sequence[pd.DataFrame]) -> None:
+def _seed_spread(axes: Axes, studies: Sequence[Study], results: Sequence[pd.DataFrame]) -> None:
     """How close the seeds of a setting are to each other: each run's plateau over the median of its seeds."""
     for study, rows, color in zip(studies, results, (FIT, ANSWER), strict=False):
         table = plateaus_by(rows, [study.knob])
@@ -72,7 +71,6 @@ def attention_evidence(
     on it, of every seed; and the gap between logits on and off the class.
     """
     tokens = task.sample(1, SHOWN_LENGTH, generator(0, "shown"))
-    check_tokens(tokens, 2)
     with matplotlib.rc_context(STYLE):
         figure = new_figure(9.6, 7.0)
         parts: Any = figure.subfigures(2, 1, height_ratios=[1.0, 0.9])

@@ -18,7 +18,7 @@ def sweep_table(measured: pd.DataFrame, knobs: Sequence[str]) -> Table:
         table.add_column(knob.rpartition(".")[2], justify="right")
     for heading in ("trained at", "median", "lowest, highest seed", "seeds", "level", "diverged"):
         table.add_column(heading, justify="right")
-    for key, rows in measured.groupby([*knobs, "training_length"], sort=True):
+    for key, rows in measured.groupby([*knobs, "training_length"], sort=True, dropna=False):
         values = rows["plateau"]
         diverged = int((rows["trend"] == "diverged").sum())
         table.add_row(
