@@ -74,7 +74,7 @@ def run(command: Command) -> None:
         figure, found, evidence = studies_figure(chosen, tables), _claims(chosen, tables), None
     files = _write(output, command.figure, figure, tables, found, evidence)
     made = Made(
-        f"lengthwise reproduce {command.figure} --scale {command.scale}",
+        f"lengthwise reproduce {command.figure} --scale {command.scale} --seed {command.seed}",
         machine_words(command.device),
         len(new),
         seconds,
