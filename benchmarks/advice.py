@@ -6,7 +6,6 @@ alone, and the shortest that was then measured to suffice. Writes docs/reproduct
 
 import argparse
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,6 @@ from rich.progress import track
 
 import lengthwise as lw
 from lengthwise.experiments.engine import machine_words
-from lengthwise.experiments.recipes import recipe
 
 SETTINGS: list[tuple[lw.Task, float]] = [
     *((lw.SimpleTask(omega=omega), 0.01) for omega in (5.0, 6.0, 10.0, 14.0)),
@@ -31,7 +29,6 @@ PAGES = Path(__file__).parents[1] / "docs" / "reproductions"
 def main() -> None:
     """Advise on every setting, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=5000, help="training steps of each model")
     parser.add_argument("--seeds", type=int, default=5, help="models at each training length")
     parser.add_argument("--output", type=Path, default=Path("runs/advice"), help="folder for the runs")
     parser.add_argument("--pages", type=Path, default=PAGES, help="folder for the table")
@@ -42,7 +39,6 @@ def main() -> None:
         advice = lw.advise(
             task,
             tolerance=tolerance,
-            training=replace(recipe(task).training, steps=given.steps),
             seeds=given.seeds,
             seed=FIRST_SEED,
             output=given.output,
@@ -78,7 +74,7 @@ def page(table: pd.DataFrame, given: argparse.Namespace, seconds: float) -> str:
     lines = [
         "# Advice: predicted and confirmed training lengths",
         "",
-        f"Command: `python benchmarks/advice.py --steps {given.steps} --seeds {given.seeds}`. Machine: "
+        f"Command: `python benchmarks/advice.py --seeds {given.seeds}`. Machine: "
         f"{machine_words(None)}; {seconds:.0f} s. Seeds {FIRST_SEED} to {FIRST_SEED + given.seeds - 1}. The "
         "fit was chosen on SimpleTask with omega 4, 8 and 16, and how long a pilot goes on with one look at "
         "in-context 1-gram over 2 tokens; none of these settings is among them, and tolerances were fixed "

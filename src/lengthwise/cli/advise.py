@@ -32,8 +32,8 @@ class Command:
     """The loss that must not be passed at any length."""
     seeds: int = 5
     """Models trained at each length."""
-    steps: int = 5000
-    """Training steps of each model."""
+    steps: int | None = None
+    """Training steps of each model (None: 5000, or 2000 on in-context k-gram)."""
     longest_test: int | None = None
     """The longest test length (None: 10^9, or 10^4 where strings must be made)."""
     pilot_longest: int | None = None
@@ -62,6 +62,7 @@ def report(task: Task, command: Command) -> None:
     """Advise, then write and print what was found."""
     default = recipe(task)
     evaluation = default.evaluation
+    training = default.training if command.steps is None else replace(default.training, steps=command.steps)
     if command.longest_test is not None:
         each = 2 if isinstance(task, CountTask) else 4
         evaluation = replace(evaluation, lengths=length_grid(command.longest_test, each))
@@ -73,7 +74,7 @@ def report(task: Task, command: Command) -> None:
             command.tolerance,
             seeds=command.seeds,
             seed=command.seed,
-            training=replace(default.training, steps=command.steps),
+            training=training,
             evaluation=evaluation,
             pilot_longest=command.pilot_longest,
             output=output / "runs",

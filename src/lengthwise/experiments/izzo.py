@@ -66,19 +66,20 @@ def _hardmax(scale: Scale, seed: int) -> list[Study]:
 
 def _kgram(scale: Scale, seed: int) -> list[Study]:
     """Training lengths begin at 12: in shorter strings over several tokens a context hardly ever recurs."""
+    changes: dict[str, object] = {}
     if scale == "quick":
-        steps, seeds, lengths = 1200, 5, (12, 16, 24, 32)
+        changes, seeds, lengths = {"steps": 1200, "learning_rate": 1e-3}, 5, (12, 16, 24, 32)
         evaluation = Evaluation(lengths=length_grid(10**4, each=4), sequences=96)
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3)]
     else:
-        steps, seeds, lengths = 5000, 16, (12, 16, 24, 32, 48, 64, 96, 128)
+        seeds, lengths = 16, (12, 16, 24, 32, 48, 64, 96, 128)
         evaluation = Evaluation(lengths=length_grid(10**4, each=4), sequences=1024)
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4, 5, 6)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3, 4, 5)]
 
     def runs(tasks: list[KGramTask]) -> tuple[Run, ...]:
-        baselines = [recipe(task).run(task).but(steps=steps, evaluation=evaluation) for task in tasks]
+        baselines = [recipe(task).run(task).but(evaluation=evaluation, **changes) for task in tasks]
         return tuple(
             run for baseline in baselines for run in vary(baseline, length=lengths, seed=_seeds(seed, seeds))
         )

@@ -34,14 +34,16 @@ def recipe(task: Task) -> Recipe:
 
     - ModPTask: one layer with its period, no MLP, and training lengths that vary, since a model with
       positions that is always read at one residue learns nothing of the others;
-    - in-context k-gram: two layers without MLP, k + 1 heads that may single out the last k positions;
+    - in-context k-gram: two layers without MLP, k + 1 heads that may single out the last k positions, and
+      fewer and smaller steps, since some seeds drift off to worse models later on;
     - any other: one layer with an MLP and the period and locality that theory names.
     """
     theory = task.theory
     if isinstance(task, KGramTask):
         model = LimitModel(width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k)
+        training = Training(length=task.shortest, batch=128, steps=2000, learning_rate=5e-4)
         strings = Evaluation(lengths=length_grid(LONGEST_STRINGS, each=4), sequences=512)
-        return Recipe(model, Training(length=task.shortest, batch=128), strings)
+        return Recipe(model, training, strings)
     if isinstance(task, ModPTask):
         model = LimitModel(period=task.period, hidden=0)
         training = Training(length=task.shortest, shortest=task.shortest)

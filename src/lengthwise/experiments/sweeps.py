@@ -58,3 +58,12 @@ def plateaus_by(results: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
     """``plateaus`` with the columns of some knobs beside them."""
     asked = results.groupby("run", sort=False).first()[knobs]
     return plateaus(results).join(asked, on="run")
+
+
+def near_median(table: pd.DataFrame, knobs: list[str], factor: float = 3.0) -> int:
+    """How many plateaus are at most a factor above the median of those that differ from them by seed alone.
+
+    A run that diverged is near nothing.
+    """
+    middle = table.groupby([*knobs, "training_length"])["plateau"].transform("median")
+    return int((table["plateau"] <= factor * middle).sum())

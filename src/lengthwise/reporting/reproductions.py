@@ -8,7 +8,7 @@ import pandas as pd
 from lengthwise.experiments import Run
 from lengthwise.experiments.claims import Claim
 from lengthwise.experiments.izzo import Study
-from lengthwise.experiments.sweeps import plateaus_by
+from lengthwise.experiments.sweeps import near_median, plateaus_by
 from lengthwise.limit import Finite
 from lengthwise.reporting.sweeps import agrees
 from lengthwise.reporting.tasks import knob as knob_words
@@ -122,7 +122,12 @@ def _plateaus(study: Study, rows: pd.DataFrame) -> list[str]:
         ]
         middle = group["plateau"].median()
         lines.append(f"| {knob_words(value)} | {length} | {middle:.2g} | {' | '.join(cells)} |")
-    lines += ["", "↓ and ↑ mark runs whose loss is still falling or rising at the longest test lengths."]
+    near = near_median(table, [study.knob])
+    lines += [
+        "",
+        f"{near} of {len(table)} runs ({near / len(table):.1%}) are at most 3 times the median of their row. "
+        "↓ and ↑ mark runs whose loss is still falling or rising at the longest test lengths.",
+    ]
     return lines
 
 

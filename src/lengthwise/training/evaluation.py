@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -18,6 +19,10 @@ SEQUENCES_AT_ONCE = 512
 
 TOKENS_IN_ALL, FEWEST_STRINGS = 2**22, 256
 """Where strings must be made, a test has so many tokens in all, but no fewer strings than this."""
+
+TESTS_KEPT = 32
+"""So many tests are kept, about a curve of them, for the ensembles that follow: making the strings of a
+sequential task can take longer than reading them."""
 
 NUMBERS, NUMBERS_ON_GPU = 2**23, 2**29
 """How many numbers the largest tensor of an evaluation may hold."""
@@ -83,18 +88,25 @@ def _from_strings(
     sequences = min(evaluation.sequences, max(FEWEST_STRINGS, TOKENS_IN_ALL // length))
     numbers = ensemble.size * length * max(kinds * (model.heads + 1), model.hidden)
     at_once = max(1, (NUMBERS_ON_GPU if device.type == "cuda" else NUMBERS) // numbers)
-    strings, targets, baselines, outputs = {}, {}, {}, []
-    for task in set(tasks):
-        strings[task] = task.sample(sequences, length, generator(evaluation.seed, "evaluation", device))
-        targets[task] = task.target(strings[task])
-        baselines[task] = _baseline(task, targets[task])
+    tests = {task: _test(task, sequences, length, evaluation.seed, device) for task in set(tasks)}
+    outputs = []
     for start in range(0, sequences, at_once):
-        tokens = torch.stack([strings[task][start : start + at_once] for task in tasks])
+        tokens = torch.stack([tests[task][0][start : start + at_once] for task in tasks])
         with torch.no_grad():
             outputs.append(ensemble.forward_tokens(tokens))
-    target = torch.stack([targets[task] for task in tasks])
+    target = torch.stack([tests[task][1] for task in tasks])
     loss_MB = tasks[0].loss(torch.cat(outputs, 1), target.to(dtype)).double()
-    return _summed_up(loss_MB, torch.stack([baselines[task] for task in tasks]))
+    return _summed_up(loss_MB, torch.stack([tests[task][2] for task in tasks]))
+
+
+@lru_cache(maxsize=TESTS_KEPT)
+def _test(
+    task: Task, sequences: int, length: int, seed: int, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Test strings, their targets and the baseline, which these arguments determine."""
+    strings = task.sample(sequences, length, generator(seed, "evaluation", device))
+    target = task.target(strings)
+    return strings, target, _baseline(task, target)
 
 
 def _baseline(task: Task, target: Float[Tensor, "B o"]) -> Tensor:
