@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_simple import chi_square, generator, log_probability
 
 import lengthwise as lw
+from lengthwise.tasks.kgram import CHAINS
 from lengthwise.sequences import summarize
 
 
@@ -126,6 +127,31 @@ def test_strings_made_together_are_those_made_alone(seed):
     together = task.strings(*(torch.cat(parts) for parts in zip(*noises, strict=True)))
     alone = torch.cat([task.sample(5, 20, generator(seed + i)) for i in range(3)])
     assert torch.equal(together, alone)
+
+
+@given(
+    k=st.integers(1, 3),
+    vocabulary=st.integers(1, 4),
+    length=st.integers(4, 90),
+    batch=st.integers(1, 4),
+    chains=st.sampled_from([0, 60, 2**15]),
+    seed=st.integers(0, 10**6),
+)
+def test_chains_followed_in_pieces_are_the_chains(k, vocabulary, length, batch, chains, seed):
+    """Against one token after the other in plain Python, however many pieces there are."""
+    task = lw.KGramTask(k=k, vocabulary=vocabulary)
+    uniform, chances = task.noise(batch, length, generator(seed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CHAINS, "cpu", chains)
+        found = task.strings(uniform, chances).tolist()
+    for word, numbers, thresholds in zip(found, uniform.tolist(), chances.cumsum(-1).tolist(), strict=True):
+        expected = [int(number * vocabulary) for number in numbers[:k]]
+        for number in numbers[k:]:
+            row = 0
+            for token in expected[-k:]:
+                row = row * vocabulary + token
+            expected.append(sum(number >= threshold for threshold in thresholds[row][:-1]))
+        assert word == expected
 
 
 def test_mistakes():

@@ -1,5 +1,6 @@
 """In-context k-gram: what followed the last k tokens before (Izzo, Nichani and Lee, ICLR 2026)."""
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -12,6 +13,10 @@ from lengthwise.tasks._checks import positive, whole
 from lengthwise.tasks._interface import SequentialTask, Theory
 
 Data = Literal["markov", "dirichlet", "uniform"]
+
+CHAINS = {"cpu": 0, "cuda": 2**21}
+"""Up to how many chains a device follows at once by cutting strings into pieces. On a GPU a step of fewer is
+all overhead; on a CPU more of them cost more than the steps that they save."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +86,7 @@ class KGramTask(SequentialTask):
         return uniform.mT, chances.unflatten(0, (batch, rows))
 
     def strings(self, *noise: Tensor) -> Int[Tensor, "batch length"]:
-        """The strings that this noise makes, one after the other token by token, all of them at once."""
+        """The strings that this noise makes."""
         uniform, chances = noise
         size = self.vocabulary
         if self.data == "uniform":
@@ -89,17 +94,46 @@ class KGramTask(SequentialTask):
         thresholds = chances.cumsum(-1)[..., :-1]
         if self.data == "dirichlet":
             return (uniform.unsqueeze(-1) >= thresholds).sum(-1)
-        contexts = size**self.k
-        first = min(self.k, uniform.shape[1])
-        tokens = [*(uniform[:, :first] * size).long().clamp_max(size - 1).unbind(1)]
-        state = torch.zeros_like(tokens[0])
-        for token in tokens:
-            state = (state * size + token) % contexts
-        for chance in uniform[:, first:].unbind(1):
-            row = thresholds.gather(1, state.view(-1, 1, 1).expand(-1, 1, size - 1)).squeeze(1)
-            tokens.append((chance.unsqueeze(-1) >= row).sum(-1))
-            state = (state * size + tokens[-1]) % contexts
-        return torch.stack(tokens, 1)
+        first = (uniform[:, : self.k] * size).long().clamp_max(size - 1)
+        return torch.cat([first, self._chains(first, uniform[:, self.k :], thresholds)], 1)
+
+    def _chains(self, first: Tensor, uniform: Tensor, thresholds: Tensor) -> Tensor:
+        """The tokens that follow the first k, for one uniform number each.
+
+        Long chains are cut into pieces, which are followed at the same time: once from every context, to see
+        in which context each piece ends, then from the one in which it begins.
+        """
+        batch, length = uniform.shape
+        contexts = self.vocabulary**self.k
+        most = CHAINS.get(uniform.device.type, 0) // (batch * contexts)
+        pieces = max(1, min(math.isqrt(length), most))
+        each = -(-length // pieces)
+        missing = uniform.new_zeros(batch, pieces * each - length)
+        uniform_BPT = torch.cat([uniform, missing], 1).unflatten(1, (pieces, each))
+        powers = self.vocabulary ** torch.arange(self.k - 1, -1, -1, device=first.device)
+        start_BP = (first * powers).sum(1, keepdim=True)
+        if pieces > 1:
+            ends_BPC = torch.arange(contexts, device=first.device).expand(batch, pieces, -1)
+            for chance_BP in uniform_BPT.unbind(2):
+                chance_BPC = chance_BP.unsqueeze(2).expand_as(ends_BPC)
+                ends_BPC, _ = self._advance(ends_BPC.flatten(1), chance_BPC.flatten(1), thresholds)
+                ends_BPC = ends_BPC.unflatten(1, (pieces, contexts))
+            starts = [start_BP]
+            for end_BC in ends_BPC[:, :-1].unbind(1):
+                starts.append(end_BC.gather(1, starts[-1]))
+            start_BP = torch.cat(starts, 1)
+        tokens = []
+        for chance_BP in uniform_BPT.unbind(2):
+            start_BP, token_BP = self._advance(start_BP, chance_BP, thresholds)
+            tokens.append(token_BP)
+        return torch.stack(tokens, 2).flatten(1)[:, :length]
+
+    def _advance(self, context: Tensor, chance: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
+        """The contexts after one more token, and the tokens, for any number of chains to a string."""
+        size = self.vocabulary
+        rows = thresholds.gather(1, context.unsqueeze(-1).expand(-1, -1, size - 1))
+        token = (chance.unsqueeze(-1) >= rows).sum(-1)
+        return (context * size + token) % size**self.k, token
 
     def target(self, tokens: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch outputs"]:
         """The estimator, from the tokens; NaN where the context is new."""

@@ -91,7 +91,7 @@ def _from_strings(
     tests = {task: _test(task, sequences, length, evaluation.seed, device) for task in set(tasks)}
     outputs = []
     for start in range(0, sequences, at_once):
-        tokens = torch.stack([tests[task][0][start : start + at_once] for task in tasks])
+        tokens = torch.stack([tests[task][0][start : start + at_once].long() for task in tasks])
         with torch.no_grad():
             outputs.append(ensemble.forward_tokens(tokens))
     target = torch.stack([tests[task][1] for task in tasks])
@@ -103,10 +103,13 @@ def _from_strings(
 def _test(
     task: Task, sequences: int, length: int, seed: int, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Test strings, their targets and the baseline, which these arguments determine."""
+    """Test strings (small integers, since they are kept), their targets and the baseline: what these
+    arguments determine.
+    """
     strings = task.sample(sequences, length, generator(seed, "evaluation", device))
     target = task.target(strings)
-    return strings, target, _baseline(task, target)
+    kept = strings.to(torch.uint8) if task.vocabulary <= 256 else strings
+    return kept, target, _baseline(task, target)
 
 
 def _baseline(task: Task, target: Float[Tensor, "B o"]) -> Tensor:
