@@ -73,7 +73,7 @@ def _kgram(scale: Scale, seed: int) -> list[Study]:
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3)]
     else:
-        seeds, lengths = 8, (12, 16, 24, 32, 64, 128)
+        seeds, lengths = 6, (12, 16, 24, 32, 64, 128)
         evaluation = Evaluation(lengths=length_grid(10**6), sequences=1024)
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4, 5, 6)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3, 4, 5)]

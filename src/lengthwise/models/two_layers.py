@@ -11,7 +11,7 @@ Axes: M model, B string, T position, H head, K type, W distance 0..tau, F = K + 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import one_hot, pad
+from torch.nn.functional import pad
 
 from lengthwise.sequences import types
 
@@ -28,7 +28,8 @@ def forward_two_layers(
     """The output at the last position of each string; ``y_MKd`` are the vectors of the types."""
     first, second = layers
     kinds = y_MKd.shape[1]
-    here_MBTK = one_hot(types(tokens, period), kinds).to(y_MKd.dtype)
+    every_K = torch.arange(kinds, device=tokens.device)
+    here_MBTK = (types(tokens, period).unsqueeze(-1) == every_K).to(y_MKd.dtype)
     position_T = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
     log_T = position_T.double().log().to(y_MKd.dtype)
     attention_MBTHK = _first_attention(first, y_MKd, here_MBTK, log_T)
@@ -75,7 +76,7 @@ def _first_attention(
     counted = far_MBTK.unsqueeze(3) * once_MTH[:, None, :, :, None]
     for t, shifted_MBTK in enumerate(near):
         power_MTH = torch.exp((local_MHW[:, None, :, t] - largest_MH.unsqueeze(1)) * log_T.unsqueeze(-1))
-        counted = counted + shifted_MBTK.unsqueeze(3) * power_MTH[:, None, :, :, None]
+        counted = torch.addcmul(counted, shifted_MBTK.unsqueeze(3), power_MTH[:, None, :, :, None])
     logits = logits_MBTHK + counted.clamp_min(torch.finfo(counted.dtype).tiny).log()
     return torch.softmax(logits.masked_fill((seen_MBTK == 0).unsqueeze(3), -torch.inf), -1)
 

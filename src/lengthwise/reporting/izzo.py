@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lengthwise.experiments.izzo import Study
-from lengthwise.experiments.sweeps import plateaus_by
+from lengthwise.experiments.sweeps import near_median, plateaus_by
 from lengthwise.limit import LimitTransformer
 from lengthwise.limit.reference import attentions
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
@@ -45,7 +45,7 @@ def studies_figure(studies: Sequence[Study], results: Sequence[pd.DataFrame]) ->
             grid[0, column].set_title(f"{study.title}: plateau", loc="left")
             plateau_lines(grid[1, column], table, study.knob, "relative")
             grid[1, column].set(ylabel="plateau / loss of a constant answer")
-            grid[1, column].set_title(f"{study.title}: relative to a constant answer", loc="left")
+            grid[1, column].set_title(f"{study.title}: relative plateau", loc="left")
     return figure
 
 
@@ -55,13 +55,14 @@ def _seed_spread(axes: Axes, studies: Sequence[Study], results: Sequence[pd.Data
         table = plateaus_by(rows, [study.knob])
         middle = table.groupby([study.knob, "training_length"])["plateau"].transform("median")
         ratio = np.sort((table["plateau"] / middle).to_numpy())
-        share = float((ratio <= 3).mean())
+        share = near_median(table, [study.knob]) / len(table)
         label = f"{study.title}: {share:.0%} within 3 times"
         axes.plot(ratio, np.arange(1, len(ratio) + 1) / len(ratio), color=color, label=label)
     axes.axvline(3, color=GREY, linestyle="--", linewidth=0.9)
     axes.set(xscale="log", xlabel="plateau over the median of its setting", ylabel="share of runs")
     axes.set_title("spread of the seeds", loc="left")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left")
+    axes.set(ylim=(-0.05, 1.3), yticks=np.linspace(0, 1, 6))
 
 
 def attention_evidence(
