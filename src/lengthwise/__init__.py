@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from lengthwise.models import LimitModel
     from lengthwise.sequences import Summary, summarize
     from lengthwise.simulation import Simulation, simulate
-    from lengthwise.tasks import CountTask, KGramTask, ModPTask, SimpleTask, Task, Theory, task
+    from lengthwise.tasks import (
+        CountTask,
+        Examples,
+        KGramTask,
+        LanguageTask,
+        ModPTask,
+        PredictionTask,
+        SimpleTask,
+        Task,
+        Theory,
+        language,
+        task,
+    )
     from lengthwise.training import (
         Evaluation,
         LossCurve,
@@ -34,7 +46,19 @@ _HOMES = {
     "models": ("LimitModel",),
     "sequences": ("Summary", "summarize"),
     "simulation": ("Simulation", "simulate"),
-    "tasks": ("CountTask", "KGramTask", "ModPTask", "SimpleTask", "Task", "Theory", "task"),
+    "tasks": (
+        "CountTask",
+        "Examples",
+        "KGramTask",
+        "LanguageTask",
+        "ModPTask",
+        "PredictionTask",
+        "SimpleTask",
+        "Task",
+        "Theory",
+        "language",
+        "task",
+    ),
     "training": (
         "Evaluation",
         "LossCurve",
@@ -55,15 +79,18 @@ __all__ = [
     "CountTask",
     "Divergence",
     "Evaluation",
+    "Examples",
     "Finite",
     "Infinite",
     "KGramTask",
+    "LanguageTask",
     "LimitLayer",
     "LimitModel",
     "LimitTransformer",
     "LossCurve",
     "ModPTask",
     "Plateau",
+    "PredictionTask",
     "Run",
     "SimpleTask",
     "Simulation",
@@ -81,6 +108,7 @@ __all__ = [
     "divergence",
     "effective_length",
     "evaluate",
+    "language",
     "plateau",
     "plateaus",
     "simulate",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from test_simple import chi_square, generator, log_probability
 
 import lengthwise as lw
-from lengthwise.tasks.kgram import CHAINS
 from lengthwise.sequences import summarize
+from lengthwise.tasks.kgram import CHAINS
 
 
 @pytest.mark.parametrize(("period", "residue"), [(1, 0), (2, 0), (2, 1), (3, 2), (5, 0)])
@@ -106,6 +106,39 @@ def test_k_gram_strings_of_its_three_distributions():
         task = lw.KGramTask(k=1, vocabulary=2, data=data)
         observed = Counter(map(tuple, task.sample(40_000, 4, generator()).tolist()))
         assert chi_square(observed, probability) > 1e-3
+
+
+@pytest.mark.parametrize("data", ["markov", "dirichlet", "uniform"])
+@pytest.mark.parametrize(
+    ("k", "vocabulary", "width"), [(1, 2, 1), (1, 3, 3), (2, 2, 2), (2, 3, 3), (3, 2, 5)]
+)
+def test_k_gram_at_infinity_is_what_long_strings_come_to(data, k, vocabulary, width):
+    """Frequencies of windows in the strings of the same generator, and the target of those that end so."""
+    task, length = lw.KGramTask(k=k, vocabulary=vocabulary, data=data), 40_000
+    often, target = task.at_infinity(3, width, generator())
+    torch.testing.assert_close(often.sum(-1), torch.ones(3, dtype=torch.float64))
+    for row, tokens in enumerate(task.sample(3, length, generator())):
+        number = torch.zeros(length - width + 1, dtype=torch.long)
+        for place in range(width):
+            number = number * vocabulary + tokens[place : length - width + 1 + place]
+        seen = torch.bincount(number, minlength=vocabulary**width) / len(number)
+        # Chains mix slowly where rows are near 0 or 1; ten standard deviations of independent tokens.
+        assert (seen - often[row]).abs().max() < 10 * (0.25 / length) ** 0.5
+        for end in often[row].topk(2).indices.tolist():
+            cut = int((number == end).nonzero()[-1]) + width
+            assert (task.target(tokens[:cut]) - target[row, end]).abs().max() < 0.05
+
+
+def test_k_gram_at_infinity_of_a_chain_known_by_hand(monkeypatch):
+    """From 0 to 1 with probability 1/4, from 1 to 0 with 1/2: two thirds of all tokens are 0."""
+    task = lw.KGramTask(k=1, vocabulary=2)
+    rows = torch.tensor([[[0.75, 0.25], [0.5, 0.5]]], dtype=torch.float64)
+    monkeypatch.setattr(lw.KGramTask, "noise", lambda *arguments: (None, rows))
+    often, target = task.at_infinity(1, 2, generator())
+    torch.testing.assert_close(often * 6, torch.tensor([[3.0, 1.0, 1.0, 1.0]], dtype=torch.float64))
+    assert target.tolist() == [[[0.75, 0.25], [0.5, 0.5]] * 2]
+    with pytest.raises(ValueError, match="width must be a whole number of at least 1"):
+        task.at_infinity(1, 0, generator())
 
 
 def test_k_gram_loss_is_the_mean_over_strings_with_a_target():

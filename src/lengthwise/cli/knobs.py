@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 
 from lengthwise._messages import nearest
-from lengthwise.tasks import TASKS, Task, task
+from lengthwise.tasks import PREDICTION_TASKS, TASKS, Task, task
 
 
 def with_knobs(command: type[Any], arguments: Sequence[str]) -> type[Any]:
@@ -20,6 +20,9 @@ def with_knobs(command: type[Any], arguments: Sequence[str]) -> type[Any]:
     )
     knobs = []
     name = next((word for word in arguments if word in TASKS), None)
+    if name is None and (other := next((word for word in arguments if word in PREDICTION_TASKS), None)):
+        known = ", ".join(TASKS)
+        raise ValueError(f"{other} is a task of decoders, which this command cannot train; it takes {known}")
     if name is None and arguments and not arguments[0].startswith("-"):
         raise ValueError(f"there is no task {arguments[0]!r}{nearest(arguments[0], list(TASKS))}")
     if name is not None:

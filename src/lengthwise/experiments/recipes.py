@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lengthwise.experiments.run import Run
 from lengthwise.models import LimitModel
-from lengthwise.tasks import CountTask, KGramTask, ModPTask, Task
+from lengthwise.tasks import CountTask, KGramTask, ModPTask, PredictionTask, Task
 from lengthwise.training import Evaluation, Training, length_grid
 
 LONGEST_STRINGS = 10**4
@@ -29,7 +29,7 @@ class Recipe:
         return Run(task, self.model, self.training, self.evaluation)
 
 
-def recipe(task: Task) -> Recipe:
+def recipe(task: Task | PredictionTask) -> Recipe:
     """The recipe of a task:
 
     - ModPTask: one layer with its period, no MLP, and training lengths that vary, since a model with
@@ -38,6 +38,10 @@ def recipe(task: Task) -> Recipe:
       fewer and smaller steps, since some seeds drift off to worse models later on;
     - any other: one layer with an MLP and the period and locality that theory names.
     """
+    if isinstance(task, PredictionTask):
+        raise ValueError(
+            f"{task.title} is a task of decoders: there is no recipe of a limit transformer for it"
+        )
     theory = task.theory
     if isinstance(task, KGramTask):
         model = LimitModel(width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k)
@@ -48,6 +52,6 @@ def recipe(task: Task) -> Recipe:
         model = LimitModel(period=task.period, hidden=0)
         training = Training(length=task.shortest, shortest=task.shortest)
         return Recipe(model, training, Evaluation())
-    model = LimitModel(period=theory.period, locality=theory.locality or None)
+    model = LimitModel(period=theory.period or 1, locality=theory.locality or None)
     longest = 10**9 if isinstance(task, CountTask) else LONGEST_STRINGS
     return Recipe(model, Training(length=task.shortest), Evaluation(lengths=length_grid(longest)))

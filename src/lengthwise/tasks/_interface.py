@@ -15,14 +15,16 @@ from lengthwise.sequences import Summary, check_length
 class Theory:
     """What is known of a task before anything is trained.
 
-    - ``period``, ``locality``: of a limit transformer that solves it;
-    - ``in_crasp``: whether it is a C-RASP language; None where the question has no meaning or no answer;
+    - ``period``, ``locality``: of a limit transformer that solves it; None where none is known;
+    - ``in_crasp``: whether a C-RASP program does it; None where the question has no meaning or no answer;
+    - ``in_positional``: whether one does that may use positions modulo a number and distances;
     - ``statement``: the same in words, with the guarantee where there is one.
     """
 
-    period: int
-    locality: int
+    period: int | None
+    locality: int | None
     in_crasp: bool | None
+    in_positional: bool | None = None
     statement: str
 
 
@@ -128,3 +130,15 @@ class SequentialTask(Task):
     def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
         """A batch of strings of one length, on the generator's device."""
         return self.strings(*self.noise(batch, length, generator))
+
+
+class StationaryTask(SequentialTask):
+    """A task of which is known what its strings come to if they never end: how often each window occurs."""
+
+    @abstractmethod
+    def at_infinity(
+        self, batch: int, width: int, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "{batch} windows"], Float[Tensor, "{batch} windows outputs"]]:
+        """Of the endless strings whose first tokens the generator would give: the frequency of each window of
+        ``width`` tokens, numbered in base ``vocabulary``, and the target of a string that ends with it.
+        """

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lengthwise.tasks import _dirichlet
 from lengthwise.tasks._checks import positive, whole
-from lengthwise.tasks._interface import SequentialTask, Theory
+from lengthwise.tasks._interface import StationaryTask, Theory
 
 Data = Literal["markov", "dirichlet", "uniform"]
 
@@ -20,7 +20,7 @@ all overhead; on a CPU more of them cost more than the steps that they save."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class KGramTask(SequentialTask):
+class KGramTask(StationaryTask):
     """f*(x) = the empirical distribution of the token after earlier occurrences of the last k tokens.
 
     Strings are drawn in one of three ways (``data``): "markov", each from its own Markov chain of order k
@@ -135,6 +135,24 @@ class KGramTask(SequentialTask):
         token = (chance.unsqueeze(-1) >= rows).sum(-1)
         return (context * size + token) % size**self.k, token
 
+    def at_infinity(
+        self, batch: int, width: int, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "{batch} windows"], Float[Tensor, "{batch} windows outputs"]]:
+        """Frequencies of windows of at least k tokens, and the distribution of the token after each: what the
+        estimator tends to, for every context recurs (its probability is positive, almost surely).
+        """
+        whole(width, "width", self.k)
+        _, chances = self.noise(batch, self.shortest, generator)
+        size, contexts = self.vocabulary, self.vocabulary**self.k
+        if self.data == "uniform":
+            chances = chances.new_full((batch, 1, size), 1 / size)
+        follows_BCS = chances.expand(batch, contexts, size)
+        often_BW = _stationary(follows_BCS)
+        for _ in range(width - self.k):
+            last_k = torch.arange(often_BW.shape[1], device=often_BW.device) % contexts
+            often_BW = (often_BW.unsqueeze(2) * follows_BCS[:, last_k]).flatten(1)
+        return often_BW, follows_BCS[:, torch.arange(size**width, device=often_BW.device) % contexts]
+
     def target(self, tokens: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch outputs"]:
         """The estimator, from the tokens; NaN where the context is new."""
         self.check_length(tokens.shape[-1])
@@ -156,3 +174,21 @@ class KGramTask(SequentialTask):
         weight = known.to(output.dtype)
         weight = weight / weight.mean(-1, keepdim=True).clamp_min(1.0 / weight.shape[-1])
         return difference.square().sum(-1) * weight
+
+
+def _stationary(follows_BCS: Float[Tensor, "B C S"]) -> Float[Tensor, "B C"]:
+    """The share of each context in an endless string: pi = pi P with sum 1, where P leads from a context to
+    the one that each token makes of it.
+    """
+    contexts, size = follows_BCS.shape[1:]
+    context = torch.arange(contexts, device=follows_BCS.device)
+    after_CS = (context.unsqueeze(1) * size + torch.arange(size, device=context.device)) % contexts
+    moves_BCC = torch.zeros(len(follows_BCS), contexts, contexts, dtype=torch.float64, device=context.device)
+    moves_BCC.scatter_add_(2, after_CS.expand_as(follows_BCS), follows_BCS)
+    # One of the equations pi (P - 1) = 0 follows from the others; the sum takes its place.
+    system = moves_BCC.mT - torch.eye(contexts, dtype=torch.float64, device=context.device)
+    system[:, -1] = 1.0
+    right = torch.zeros(contexts, dtype=torch.float64, device=context.device)
+    right[-1] = 1.0
+    found = torch.linalg.solve(system, right.expand(len(system), -1)).clamp_min(0.0)
+    return found / found.sum(-1, keepdim=True)

@@ -35,7 +35,7 @@ def draw_summaries(
     ``shortest``, of lengths that are uniform from it to ``length``.
     """
     if isinstance(task, CountTask):
-        finer = math.lcm(period, task.theory.period)
+        finer = math.lcm(period, task.theory.period or 1)
         lengths: int | Tensor = length
         if shortest is not None:
             task.check_length(shortest)

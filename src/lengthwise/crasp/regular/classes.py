@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from lengthwise.crasp.regular.automaton import DFA, strong_components
+from lengthwise.automata.automaton import DFA, strong_components
 from lengthwise.crasp.regular.membership import inseparable_tagged
 
 MOST_ELEMENTS = 20_000

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lengthwise.automata.automaton import DFA
+from lengthwise.automata.regex import compile_regex
 from lengthwise.crasp.program import Mode
-from lengthwise.crasp.regular.automaton import DFA
 from lengthwise.crasp.regular.classes import is_aperiodic, is_r_o_g, is_r_trivial, transition_monoid
 from lengthwise.crasp.regular.extraction import Extraction, extract
 from lengthwise.crasp.regular.families import family
 from lengthwise.crasp.regular.membership import inseparable, inseparable_last
 from lengthwise.crasp.regular.positional import MOST_PERIOD, MOST_WINDOW, Search, search
-from lengthwise.crasp.regular.regex import compile_regex
 from lengthwise.crasp.verdict import Verdict
 
 

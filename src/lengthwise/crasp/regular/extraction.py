@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lengthwise.automata.automaton import DFA, numbered, strong_components
 from lengthwise.crasp import nodes
 from lengthwise.crasp.builder import TRUE, Formula, Number, Q, count, mod, number
 from lengthwise.crasp.program import Mode, Program
-from lengthwise.crasp.regular.automaton import DFA, numbered, strong_components
 from lengthwise.crasp.regular.positional import Tag, product
 from lengthwise.crasp.regular.potentials import Blocks, Potential, edges_inside, rounds, together
 

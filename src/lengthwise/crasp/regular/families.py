@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lengthwise.automata.automaton import DFA, Transitions, difference, paths
 from lengthwise.crasp.program import Mode
-from lengthwise.crasp.regular.automaton import DFA, Transitions, difference, paths
 from lengthwise.crasp.regular.linear import Relations
 from lengthwise.crasp.regular.membership import Inseparable, inseparable, inseparable_last
 from lengthwise.crasp.regular.potentials import edges_inside, stable_blocks

@@ -12,7 +12,7 @@ enumeration of cycles is derived here.)
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from lengthwise.crasp.regular.automaton import DFA, Transitions, numbered, strong_components
+from lengthwise.automata.automaton import DFA, Transitions, numbered, strong_components
 from lengthwise.crasp.regular.potentials import edges_inside, merged, stable_blocks, together
 
 

@@ -10,7 +10,7 @@ that the search may end without an answer. (Derived for this project, not publis
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lengthwise.crasp.regular.automaton import DFA, paths
+from lengthwise.automata.automaton import DFA, paths
 from lengthwise.crasp.regular.classes import Monoid, Stable, local_failure, stability, transition_monoid
 from lengthwise.crasp.regular.membership import inseparable, inseparable_tagged
 

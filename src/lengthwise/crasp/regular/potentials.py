@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lengthwise.crasp.regular.automaton import Transitions, numbered
+from lengthwise.automata.automaton import Transitions, numbered
 from lengthwise.crasp.regular.linear import PRIME, Relations, primitive
 
 Edge = tuple[int, int, int]

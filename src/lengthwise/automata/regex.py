@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lengthwise.crasp.regular.automaton import DFA
+from lengthwise.automata.automaton import DFA
 
 OPERATORS = "|*+?()"
 FOREIGN = ".[]{}^$\\"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from regular_languages import components, dyck
 
-from lengthwise.crasp.regular.automaton import DFA, difference, paths, reachable, strong_components
-from lengthwise.crasp.regular.regex import MOST_STATES, compile_regex
+from lengthwise.automata.automaton import DFA, difference, paths, reachable, strong_components
+from lengthwise.automata.regex import MOST_STATES, compile_regex
 
 
 @st.composite
