@@ -13,7 +13,7 @@ from lengthwise.experiments.claims import _holm, _kendall, _page, attention_clai
 KNOBS, LENGTHS, SEEDS = (2, 4, 8, 12, 16), (4, 8, 16, 32, 64), range(5)
 
 
-def grid(value, trend="level", baseline=lambda knob: 1.0):
+def grid(value, trend="level", baseline=lambda knob: 1.0, exact=False):
     rows = [
         {
             "task.omega": knob,
@@ -22,6 +22,7 @@ def grid(value, trend="level", baseline=lambda knob: 1.0):
             "plateau": value(knob, length, seed),
             "trend": trend(knob, length, seed) if callable(trend) else trend,
             "baseline": baseline(knob),
+            "exact": exact,
         }
         for knob in KNOBS
         for length in LENGTHS
@@ -145,3 +146,12 @@ def test_attention_counts_from_twice_the_period_on():
     assert not claim.holds
     assert claim.by_seed[4] == pytest.approx(0.011)
     assert not attention_claim(pd.DataFrame(rows), 50).holds  # nothing was trained that long
+
+
+def test_known_limits_are_to_be_reached():
+    """A loss that ends above its known limit has not arrived; without a limit it may still fall."""
+    assert claims(grid(law, "falling"), "task.omega")[0].holds
+    known = claims(grid(law, "falling", exact=True), "task.omega")[0]
+    assert not known.holds
+    assert "exact limit" in known.test
+    assert claims(grid(law, exact=True), "task.omega")[0].holds

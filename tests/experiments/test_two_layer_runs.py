@@ -3,7 +3,7 @@
 import torch
 
 import lengthwise as lw
-from lengthwise.experiments.results import curves
+from lengthwise.experiments.results import NO_LENGTH, curves
 from lengthwise.training import loss_at_length, start_ensemble, train_on_tokens
 from lengthwise.training.data import draw_strings
 from lengthwise.training.randomness import generator
@@ -23,8 +23,9 @@ def runs(steps=5):
 
 def test_rows_are_the_same_alone_and_from_the_store(tmp_path):
     whole = lw.train(runs())
-    assert set(whole["test_length"]) == {6, 9, 20, 40, 80}
+    assert set(whole["test_length"]) == {NO_LENGTH, 6, 9, 20, 40, 80}
     assert len(curves(whole)) == 4
+    assert all(curve.plateau.value == curve.limit[0] for curve in curves(whole))
     lw.train(runs()[:2], output=tmp_path)
     resumed = lw.train(runs(), output=tmp_path)
     assert (resumed["value"] == whole["value"]).all()

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lengthwise as lw
+from lengthwise.limit.infinity import at_infinity, end_width
 from lengthwise.models.limit import LimitEnsemble
 
 RECIPES = st.fixed_dictionaries(
@@ -80,3 +81,20 @@ def test_mistakes():
         lw.LimitModel(layers=3)
     with pytest.raises(ValueError, match="infinite precision only"):
         lw.LimitModel(layers=2, precision=lw.Finite(8))
+
+
+@settings(max_examples=60)
+@given(RECIPES)
+def test_limits_of_each_model_are_those_of_its_limit_transformer(recipe):
+    ensemble, _ = build(recipe | {"period": 1, "vocabulary": min(recipe["vocabulary"], 3)})
+    random = torch.Generator().manual_seed(recipe["seed"])
+    shape = ensemble.size, recipe["strings"], ensemble.vocabulary**ensemble.model.window
+    often = torch.rand(shape, generator=random, dtype=torch.float64)
+    often /= often.sum(-1, keepdim=True)
+    limits = ensemble.at_infinity(often)
+    for index in range(ensemble.size):
+        f = ensemble.transformer(index)
+        assert end_width(f) == ensemble.model.window
+        expected = at_infinity(f, often[index])
+        scale = max(1.0, float(expected.abs().max()))
+        torch.testing.assert_close(limits[index] / scale, expected / scale, rtol=1e-9, atol=1e-9)

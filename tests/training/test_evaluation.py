@@ -9,7 +9,7 @@ from scipy.special import betaln
 
 import lengthwise as lw
 from lengthwise.sequences import Summary
-from lengthwise.training import length_grid, loss_at_length, start_ensemble
+from lengthwise.training import length_grid, loss_at_infinity, loss_at_length, start_ensemble
 
 
 def exact_loss(ensemble, task, length):
@@ -81,3 +81,30 @@ def test_length_grid():
     for wrong in ({"lengths": (10, 10)}, {"lengths": (-1, 10)}, {"sequences": 1}):
         with pytest.raises(ValueError, match="must"):
             lw.Evaluation(**wrong)
+
+
+@pytest.mark.parametrize(("k", "vocabulary"), [(1, 2), (2, 2)])
+def test_the_loss_tends_to_the_loss_at_infinity(k, vocabulary):
+    """Untrained models, whose losses are far from 0 and hardly vary: at 2,000 tokens they are there."""
+    task = lw.KGramTask(k=k, vocabulary=vocabulary)
+    model = lw.LimitModel(width=4, hidden=3, heads=k + 1, layers=2, locality=k)
+    ensemble = start_ensemble(model, task, [1, 2], dtype=torch.float64)
+    evaluation = lw.Evaluation(lengths=[10], sequences=600)
+    limit = loss_at_infinity(ensemble, [task] * 2, evaluation)
+    apart = []
+    for length in (30, 2000):
+        found = loss_at_length(ensemble, [task] * 2, length, evaluation)
+        apart.append((found.loss - limit.loss).abs())
+        noise = 4 * (found.error.square() + limit.error.square()).sqrt()
+    assert (apart[1] <= noise).all()
+    assert (apart[1] <= 0.1 * limit.loss).all()
+    assert (limit.baseline > 0).all()
+
+
+def test_no_limit_where_none_is_known():
+    task = lw.KGramTask(k=1, vocabulary=2)
+    evaluation = lw.Evaluation(lengths=[10], sequences=10)
+    for model in (lw.LimitModel(width=4, hidden=3), lw.LimitModel(width=4, layers=2, period=2)):
+        assert loss_at_infinity(start_ensemble(model, task, [1]), [task], evaluation) is None
+    two = lw.LimitModel(width=4, hidden=0, layers=2)
+    assert loss_at_infinity(start_ensemble(two, lw.SimpleTask(), [1]), [lw.SimpleTask()], evaluation) is None

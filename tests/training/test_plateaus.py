@@ -70,3 +70,18 @@ def test_a_loss_that_is_not_finite_has_no_plateau():
 def test_too_few_lengths():
     with pytest.raises(ValueError, match="at least 3 test lengths"):
         lw.plateau([10, 10**6, 10**9], [1.0] * 3, [0.0] * 3)
+
+
+@given(st.floats(1e-8, 10), st.floats(-0.9, 5), st.floats(0, 0.3))
+def test_a_known_limit_is_the_plateau(limit, apart, noise):
+    """Level only if the last loss is within 25% or three standard errors of it."""
+    losses = [limit * (1 + apart)] * len(LENGTHS)
+    end = lw.plateau(LENGTHS, losses, [noise * limit] * len(LENGTHS), (limit, 0.01 * limit))
+    assert end.value == limit
+    assert end.interval == pytest.approx((limit * (1 - 0.0196), limit * (1 + 0.0196)))
+    allowed = max(0.25, 3 * math.hypot(noise, 0.01))
+    if abs(apart) < 0.999 * allowed:
+        assert end.trend == "level"
+    elif abs(apart) > 1.001 * allowed:
+        assert end.trend == ("rising" if apart < 0 else "falling")
+    assert lw.plateau(LENGTHS, losses, losses, (math.nan, 0.1)).trend == "diverged"

@@ -12,11 +12,18 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from lengthwise.experiments.results import Result, metrics_frame, table
+from lengthwise.experiments.results import NO_LENGTH, Result, metrics_frame, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
 from lengthwise.tasks import CountTask
-from lengthwise.training import Progress, loss_at_length, start_ensemble, train_on_counts, train_on_tokens
+from lengthwise.training import (
+    Progress,
+    loss_at_infinity,
+    loss_at_length,
+    start_ensemble,
+    train_on_counts,
+    train_on_tokens,
+)
 from lengthwise.training.data import steps_at_once
 
 CPU_MEMORY = 36 * 2**20
@@ -143,6 +150,13 @@ def run_ensemble(runs: Sequence[Run], device: torch.device, progress: Progress |
                     (steps, length, "loss_error", float(measured.error[model])),
                     (steps, length, "baseline", float(measured.baseline[model])),
                 ]
+    limit = loss_at_infinity(ensemble, tasks, runs[0].evaluation)
+    if limit is not None:
+        for model, run in enumerate(runs):
+            rows[model] += [
+                (run.training.steps, NO_LENGTH, "limit", float(limit.loss[model])),
+                (run.training.steps, NO_LENGTH, "limit_error", float(limit.error[model])),
+            ]
     return [
         Result(run, metrics_frame(run, rows[model]), ensemble.stack.weights(model))
         for model, run in enumerate(runs)

@@ -69,12 +69,12 @@ def _kgram(scale: Scale, seed: int) -> list[Study]:
     changes: dict[str, object] = {}
     if scale == "quick":
         changes, seeds, lengths = {"steps": 1200, "learning_rate": 1e-3}, 5, (12, 16, 24, 32)
-        evaluation = Evaluation(lengths=length_grid(10**4, each=4), sequences=96)
+        evaluation = Evaluation(lengths=length_grid(10**4), sequences=256)
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3)]
     else:
-        seeds, lengths = 6, (12, 16, 24, 32, 64, 128)
-        evaluation = Evaluation(lengths=length_grid(10**6), sequences=1024)
+        seeds, lengths = 16, (12, 16, 24, 32, 48, 64, 96, 128)
+        evaluation = Evaluation(lengths=length_grid(10**4, each=4), sequences=1024)
         by_vocabulary = [KGramTask(k=2, vocabulary=size) for size in (2, 3, 4, 5, 6)]
         by_k = [KGramTask(k=k, vocabulary=2) for k in (1, 2, 3, 4, 5)]
 

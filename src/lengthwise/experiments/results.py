@@ -4,7 +4,9 @@ A row is (run, step, test_length, metric, value). Metrics:
 
 - ``loss``: mean loss at a test length, after the last step; ``loss_error``: its standard error;
 - ``baseline``: the loss of the best constant answer there;
-- ``training_loss``: mean training loss since the last such row, at the training length.
+- ``training_loss``: mean training loss since the last such row, at the training length;
+- ``limit``: what the loss tends to as the test length grows, where that can be computed, and
+  ``limit_error``, its standard error; their test length is 0, which is none.
 """
 
 import math
@@ -19,6 +21,10 @@ from lengthwise.experiments.run import Run
 from lengthwise.training import Plateau, plateau
 
 COLUMNS = {"run": "str", "step": "int64", "test_length": "int64", "metric": "str", "value": "float64"}
+
+
+NO_LENGTH = 0
+"""The test length of what is measured at none."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ def table(runs: Sequence[Run], metrics: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Curve:
-    """Loss against test length, of one run."""
+    """Loss against test length, of one run; ``limit``, if known, is what it tends to, with standard error."""
 
     run: str
     training_length: int
@@ -63,16 +69,20 @@ class Curve:
     losses: tuple[float, ...]
     errors: tuple[float, ...]
     baseline: float
+    limit: tuple[float, float] | None = None
 
     @cached_property
     def plateau(self) -> Plateau:
         """Where the curve ends."""
-        return plateau(self.test_lengths, self.losses, self.errors)
+        return plateau(self.test_lengths, self.losses, self.errors, self.limit)
 
     @property
     def settled(self) -> float:
-        """The plateau's value; infinite if the curve is still rising or diverged, for that is no plateau."""
-        return self.plateau.value if self.plateau.trend in ("level", "falling") else math.inf
+        """The plateau's value; infinite if there is none: the curve diverged, or it still rises and its limit
+        is not known.
+        """
+        known = self.limit is not None or self.plateau.trend in ("level", "falling")
+        return self.plateau.value if known else math.inf
 
     @property
     def worst(self) -> float:
@@ -84,6 +94,7 @@ def curves(results: pd.DataFrame) -> list[Curve]:
     """The curve of every run in a table of results, in the order of the table."""
     found = []
     for _, rows in results.groupby("run", sort=False):
+        at_once = rows[rows["test_length"] == NO_LENGTH].set_index("metric")["value"]
         measured = {
             metric: rows[rows["metric"] == metric].sort_values("test_length")
             for metric in ("loss", "loss_error", "baseline")
@@ -97,13 +108,16 @@ def curves(results: pd.DataFrame) -> list[Curve]:
                 losses=tuple(measured["loss"]["value"].tolist()),
                 errors=tuple(measured["loss_error"]["value"].tolist()),
                 baseline=float(measured["baseline"]["value"].iloc[-1]),
+                limit=(at_once["limit"], at_once["limit_error"]) if "limit" in at_once else None,
             )
         )
     return found
 
 
 def plateaus(results: pd.DataFrame) -> pd.DataFrame:
-    """One row a run: training length, seed, plateau with its interval and trend, and worst test loss."""
+    """One row a run: training length, seed, plateau with its interval and trend, worst test loss, and whether
+    the plateau is the exact limit.
+    """
     return pd.DataFrame(
         {
             "run": curve.run,
@@ -116,6 +130,7 @@ def plateaus(results: pd.DataFrame) -> pd.DataFrame:
             "start": curve.plateau.start,
             "worst_loss": curve.worst,
             "baseline": curve.baseline,
+            "exact": curve.limit is not None,
         }
         for curve in curves(results)
     )

@@ -218,6 +218,14 @@ class LimitTransformer:
             raise ValueError(f"evaluate_counts needs a model of one layer, this one has {len(self.layers)}")
         return evaluate_summary(self, check_summary(self, summary)).reshape(*summary.suffix.shape[:-1], -1)
 
+    def at_infinity(self, frequencies: Tensor) -> Tensor:
+        """What the output tends to on endless strings with these frequencies of windows: see
+        ``lengthwise.limit.infinity``.
+        """
+        from lengthwise.limit.infinity import at_infinity
+
+        return at_infinity(self, frequencies)
+
     def _batch(self, tokens: Tensor | Sequence[int]) -> Tensor:
         """The tokens as a batch (B, T) on the model's device, or what is wrong with their shape."""
         batch = torch.as_tensor(tokens, device=self.embedding.device)

@@ -7,6 +7,7 @@ W distance in the window 0..locality, d width, m hidden unit, o output.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,9 +16,10 @@ from torch import Tensor
 from torch.nn.functional import embedding, one_hot
 
 from lengthwise.limit import Activation, Finite, Infinite, LimitTransformer, Precision
+from lengthwise.limit.infinity import Layer, outputs_at_infinity
 from lengthwise.models import mup
 from lengthwise.models.stack import Stack
-from lengthwise.models.two_layers import forward_two_layers
+from lengthwise.models.two_layers import after_mlp, forward_two_layers
 from lengthwise.sequences import Summary, types
 
 
@@ -175,6 +177,20 @@ class LimitEnsemble:
         attended_MBd = torch.einsum("mhde,mbhe->mbd", layer["value"], weights_MBHT @ y_MBTd)
         eye = torch.eye(width, dtype=y_MBTd.dtype, device=tokens.device).expand(models, -1, -1)
         return self._finish(layer, query_MBd + attended_MBd, eye)
+
+    def at_infinity(self, often_MBW: Float[Tensor, "M B W"]) -> Float[Tensor, "M B W o"]:
+        """The limits, in float64, of the outputs of two layers without positions on strings in which each
+        window of ``model.window`` tokens occurs that often, by the window at the end: see ``limit.infinity``.
+        """
+        assert self.model.layers == 2
+        assert self.model.period == 1
+        layers = []
+        for index in range(self.model.layers):
+            own = {name: value.detach().double() for name, value in self._layer(index).items()}
+            local = own.get("local", own["key_query"].new_zeros(self.size, self.model.heads, 1))
+            layers.append(Layer(own["key_query"], own["value"], local, partial(after_mlp, own)))
+        y_MSd, readout = (self.stack.parameters[name].detach().double() for name in ("embedding", "readout"))
+        return outputs_at_infinity(y_MSd, layers, readout, often_MBW)
 
     def _layer(self, index: int) -> dict[str, Tensor]:
         prefix = f"layers.{index}."

@@ -38,7 +38,7 @@ def forward_two_layers(
     vectors_MFd = torch.cat([y_MKd, values_MHKd.flatten(1, 2)], 1)
     if first["mlp_bias"].shape[-1]:
         stream_MBTd = features_MBTF.flatten(1, 2) @ vectors_MFd
-        features_MBTF = _after_mlp(first, stream_MBTd).unflatten(1, tokens.shape[1:])
+        features_MBTF = after_mlp(first, stream_MBTd).unflatten(1, tokens.shape[1:])
         width = y_MKd.shape[-1]
         eye = torch.eye(width, dtype=y_MKd.dtype, device=tokens.device)
         vectors_MFd = eye.expand(len(y_MKd), -1, -1)
@@ -52,7 +52,7 @@ def forward_two_layers(
         logits_MBHT = logits_MBHT + pad(local_MHW, (tokens.shape[-1] - reach, 0)).unsqueeze(1)
     mean_MBHd = (torch.softmax(logits_MBHT, -1) @ features_MBTF) @ vectors_MFd.unsqueeze(1)
     stream_MBd = query_MBd + torch.einsum("mhde,mbhe->mbd", second["value"], mean_MBHd)
-    return _after_mlp(second, stream_MBd) @ readout.mT
+    return after_mlp(second, stream_MBd) @ readout.mT
 
 
 def _first_attention(
@@ -81,9 +81,10 @@ def _first_attention(
     return torch.softmax(logits.masked_fill((seen_MBTK == 0).unsqueeze(3), -torch.inf), -1)
 
 
-def _after_mlp(layer: Layer, y: Tensor) -> Tensor:
-    """Y + B relu(A y + b), for y (M, N, d)."""
+def after_mlp(layer: Layer, y: Tensor) -> Tensor:
+    """Y + B relu(A y + b), for y (M, ..., d)."""
     if layer["mlp_bias"].shape[-1] == 0:
         return y
-    hidden = torch.relu(y @ layer["mlp_in"].mT + layer["mlp_bias"].unsqueeze(1))
-    return y + hidden @ layer["mlp_out"].mT
+    rows = y.flatten(1, -2)
+    hidden = torch.relu(rows @ layer["mlp_in"].mT + layer["mlp_bias"].unsqueeze(1))
+    return y + (hidden @ layer["mlp_out"].mT).view_as(y)

@@ -39,7 +39,9 @@ def loss_curves(
     answer: int | None = None,
     heights: Sequence[float] = (),
 ) -> None:
-    """One curve a training length, the ``answer`` standing out; the axes reach at least the ``heights``."""
+    """One curve a training length, the ``answer`` standing out; the axes reach at least the ``heights``.
+    Limits that are known stand as diamonds at the right edge.
+    """
     colors, ends = shades(list(by_length)), []
     longest = max(seeds[0].test_lengths[-1] for seeds in by_length.values())
     for training_length, seeds in by_length.items():
@@ -57,6 +59,8 @@ def loss_curves(
             start = median(curve.plateau.start for curve in seeds)
             axes.plot([start, lengths[-1]], [level] * 2, ":", color=color, linewidth=1.0, zorder=1)
             axes.plot(start, level, "|", color=color, markersize=8, markeredgewidth=1.4, zorder=4)
+            if all(curve.limit is not None for curve in seeds):
+                axes.plot(longest, level, "D", color=color, markersize=5, clip_on=False, zorder=5)
         if 0 < middle[-1] < math.inf:
             ends.append((training_length, float(middle[-1]), color))
     axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")

@@ -2,6 +2,7 @@
 
 from lengthwise.training.config import Evaluation, Training, length_grid
 from lengthwise.training.evaluation import LossAtLength, loss_at_length
+from lengthwise.training.infinity import loss_at_infinity
 from lengthwise.training.loop import (
     Progress,
     TrainingCurve,
@@ -23,6 +24,7 @@ __all__ = [
     "effective_length",
     "evaluate",
     "length_grid",
+    "loss_at_infinity",
     "loss_at_length",
     "plateau",
     "start_ensemble",

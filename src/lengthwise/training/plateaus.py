@@ -16,6 +16,10 @@ were measured."""
 LEVEL = 0.1
 """A curve is level if it changes by at most this share of its value over its end."""
 
+ARRIVED = 0.25
+"""A curve has arrived at a known limit if its last loss differs from it by at most this share, or by three
+standard errors: losses of rare strings make single means noisier than their standard errors say."""
+
 
 @dataclass(frozen=True)
 class Plateau:
@@ -26,6 +30,9 @@ class Plateau:
     - ``trend``: "level" only if that change is at most 10% of the value or within two standard errors;
       otherwise "rising" or "falling", and the value is not a limit; "diverged" if a loss is not finite;
     - ``start``: the shortest test length from which the whole curve stays within the interval.
+
+    Where the limit of the curve is known, the value is the limit and the interval its own; the trend is
+    "level" if the last loss has arrived there, and says on which side it is still otherwise.
     """
 
     value: float
@@ -34,13 +41,23 @@ class Plateau:
     start: int
 
 
-def plateau(lengths: Sequence[int], losses: Sequence[float], errors: Sequence[float]) -> Plateau:
-    """The plateau of a curve given at increasing test lengths, with standard errors.
+def plateau(
+    lengths: Sequence[int],
+    losses: Sequence[float],
+    errors: Sequence[float],
+    limit: tuple[float, float] | None = None,
+) -> Plateau:
+    """The plateau of a curve given at increasing test lengths, with standard errors, and with its limit and
+    the standard error of that, where it is known.
 
     The errors of different lengths are taken to be fully dependent (the lab uses the same token
     distributions at every length), so averaging over lengths does not shrink them.
     """
     length, loss, error = (np.asarray(values, dtype=float) for values in (lengths, losses, errors))
+    if not np.isfinite(loss).all() or (limit is not None and not math.isfinite(limit[0])):
+        return Plateau(math.inf, (math.inf, math.inf), "diverged", int(length[-1]))
+    if limit is not None:
+        return _known(length, loss, error, *limit)
     decades = min(DECADES, math.log10(length[-1] / length[0]) / 2)
     end = length >= length[-1] / 10**decades * (1 - 1e-9)
     if end.sum() < 3:
@@ -48,8 +65,6 @@ def plateau(lengths: Sequence[int], losses: Sequence[float], errors: Sequence[fl
             "a plateau needs at least 3 test lengths at its end, the last two factors of ten or half of "
             f"those measured; got {[int(value) for value in length[end]]}"
         )
-    if not np.isfinite(loss).all():
-        return Plateau(math.inf, (math.inf, math.inf), "diverged", int(length[-1]))
     position = np.log10(length[end])
     slope = np.polyfit(position - position.mean(), loss[end], 1)[0]
     change = slope * (position[-1] - position[0])
@@ -59,6 +74,22 @@ def plateau(lengths: Sequence[int], losses: Sequence[float], errors: Sequence[fl
     trend: Trend = "level"
     if abs(change) > max(LEVEL * abs(value), 2 * noise):
         trend = "rising" if change > 0 else "falling"
+    return Plateau(value, (low, high), trend, _start(length, loss, low, high))
+
+
+def _known(length: np.ndarray, loss: np.ndarray, error: np.ndarray, limit: float, spread: float) -> Plateau:
+    """The plateau of a curve whose limit is known, up to its standard error."""
+    apart = float(loss[-1]) - limit
+    trend: Trend = "level"
+    if abs(apart) > max(ARRIVED * limit, 3 * math.hypot(spread, error[-1])):
+        trend = "rising" if apart < 0 else "falling"
+    low, high = max(0.0, limit - 1.96 * spread), limit + 1.96 * spread
+    near = max(ARRIVED * limit, 1.96 * spread)
+    return Plateau(limit, (low, high), trend, _start(length, loss, limit - near, limit + near))
+
+
+def _start(length: np.ndarray, loss: np.ndarray, low: float, high: float) -> int:
+    """The shortest length from which all losses are in an interval; the last one if there is none."""
     outside = np.flatnonzero((loss < low) | (loss > high))
     first = 0 if outside.size == 0 else min(int(outside[-1]) + 1, len(loss) - 1)
-    return Plateau(value, (low, high), trend, int(length[first]))
+    return int(length[first])
