@@ -1,11 +1,13 @@
-"""List the tasks, their knobs, and what theory says of each."""
+"""List the tasks, their knobs, and what theory says of each; and the library of C-RASP programs."""
 
 import json as json_module
 from dataclasses import dataclass
 
 from rich.console import Console
 
-from lengthwise.reporting.tasks import tasks_table
+from lengthwise.crasp import library
+from lengthwise.reporting.library import entry_data, library_notes, library_table
+from lengthwise.reporting.tasks import task_data, tasks_table
 from lengthwise.tasks import TASKS
 
 
@@ -14,26 +16,21 @@ class Command:
     """The flags of ``lengthwise tasks``."""
 
     json: bool = False
-    """Print one JSON document instead of a table."""
+    """Print one JSON document instead of tables."""
     seed: int = 0
     """Taken by every command that prints a result; a list draws nothing."""
 
 
 def run(command: Command) -> None:
-    """Print the table."""
+    """Print the tables."""
     tasks = [kind() for kind in TASKS.values()]
-    if not command.json:
-        Console().print(tasks_table(tasks))
+    entries = [library.named(name) for name in library.names()]
+    if command.json:
+        untrained = [entry_data(entry) for entry in entries if entry.name not in TASKS]
+        print(json_module.dumps([*map(task_data, tasks), *untrained], indent=2))
         return
-    listed = [
-        {
-            "name": task.name,
-            "knobs": task.knobs,
-            "period": task.theory.period,
-            "locality": task.theory.locality,
-            "in_crasp": task.theory.in_crasp,
-            "statement": task.theory.statement,
-        }
-        for task in tasks
-    ]
-    print(json_module.dumps(listed, indent=2))
+    console = Console(highlight=False)
+    console.print(tasks_table(tasks))
+    console.print(library_table(entries))
+    for note in library_notes(entries, library.FAMILIES):
+        console.print(note)
