@@ -123,7 +123,7 @@ def test_simulate_two_layers(capsys, tmp_path, method):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("bound simple", "G"),
+        ("bound", "F"),
         ("bound simple nothing", "'nothing' is no file, no run's folder, no construction"),
         ("bound simple kgram", "f and g must have one vocabulary, got 2 and 3 tokens"),
         ("bound simple simple --tolerance -1", "tolerance must be a finite number of at least 0"),
@@ -160,3 +160,55 @@ def test_broken_runs(capsys, tmp_path, monkeypatch, runs):
         assert "cannot be read as weights" in fails(capsys, "inspect", str(folder))
     (folder / "spec.json").write_text("{}")
     assert "cannot be read as the specification" in fails(capsys, "inspect", str(folder))
+
+
+MAJORITY = "crasp:binary-majority,form=relu,longest=40"
+
+
+def test_a_compiled_program_is_a_model(capsys, tmp_path):
+    """Bound and simulation of majority, by one command."""
+    word = "(0110)^3000 (1)^20"
+    found = told(capsys, tmp_path, "simulate", MAJORITY, "--input", word, "--tolerance", "0.2")
+    majority = lw.crasp.library.named("binary-majority").program
+    f = lw.crasp.compile(majority, "relu", longest=40)
+    x = torch.tensor(lw.crasp.encode(majority, "0110" * 3000 + "1" * 20))
+    assert found["input_length"] == len(x)
+    assert found["length"] < len(x)
+    z = torch.tensor(found["tokens"])
+    assert abs(float(f(z)) - float(f(x))) == pytest.approx(found["error_f"], abs=1e-12)
+    assert found["error_f"] <= 0.2
+    expected = lw.bound(f, None, 0.2)
+    assert (found["bound"]["length"], found["bound"]["certified"]) == (expected.length, True)
+    assert found["length"] <= expected.length
+    assert main(["simulate", MAJORITY, "--length", "50", "--output", str(tmp_path)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "counts: 51 tokens imitated by" in printed
+    assert "If f and any g with its constants agree to within e on every input of at most" in printed
+
+
+def test_a_bound_for_one_model_alone(capsys, tmp_path):
+    alone = told(capsys, tmp_path, "bound", MAJORITY, "--tolerance", "0.3")
+    f = lw.crasp.compile(lw.crasp.library.named("binary-majority").program, "relu", longest=40)
+    assert alone["length"] == lw.bound(f, None, 0.3).length
+    assert alone["g"] is None
+    both = told(capsys, tmp_path, "bound", MAJORITY, "zero:vocabulary=3", "--tolerance", "0.3")
+    assert both["length"] == lw.bound(f, lw.constructions.constant(3), 0.3).length < alone["length"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bound", "crasp:binary-majorty"], "did you mean"),
+        (
+            ["bound", "crasp:binary-majority,for=relu"],
+            "expected crasp:PROGRAM,form=relu,longest=100, got 'for=relu'",
+        ),
+        (["bound", "crasp:binary-majority,form=step"], "form must be"),
+        (["bound", "crasp:binary-majority,longest=-3"], "longest must be a whole number, got '-3'"),
+        (["simulate", MAJORITY, "--input", "(01)^(10^12)"], "at most 10,000,000 letters"),
+        (["simulate", MAJORITY, "--input", "0102"], "'2'"),
+        (["bound", "crasp:parity"], "no program for 'parity'"),
+    ],
+)
+def test_mistakes_about_programs(capsys, tmp_path, arguments, message):
+    assert message in fails(capsys, *arguments, "--output", str(tmp_path))

@@ -54,13 +54,17 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 
 def test_the_example_of_limit_transformers_runs(tmp_path, monkeypatch):
     """What its comments say is what its lines give."""
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/limit-transformers.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs/limit-transformers.md").read_text()
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    exec(code, names)
+    exec(first, names)
     f = names["f"]
     assert f([0, 1, 1, 0, 1, 0, 0]).tolist() == [0.5]
     assert (f.period, f.locality, f.logit_margin(), f.hardmax_length()) == (5, 0, 16.0, 2)
+    exec(second, names)
+    limit = names["f"].at_infinity(names["pairs"])[0, 0]
+    assert [round(share, 2) for share in limit.tolist()] == [0.83, 0.17]
 
 
 def test_the_example_of_theorems_runs():
@@ -85,6 +89,11 @@ def test_the_example_of_crasp_runs():
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/crasp.md").read_text(), re.DOTALL)
     names: dict = {}
     exec(code, names)
+    assert (names["parity"].answer, names["evens"].answer, names["evens"].witness.period) == (False, True, 2)
+    assert [names["clever"](word) for word in ("aab", "aaab", "aabaa")] == [True, False, True]
+    pair = names["odd"], names["even"]
+    assert [word.count("a") for word in pair] == [41, 42]
+    assert names["clever"](pair[0]) == names["clever"](pair[1])
     assert (names["dyck"]("aabb"), names["dyck"]("abba"), names["same"].depth) == (True, False, 2)
     assert names["same"].root() is names["dyck"].root()
     assert names["f"](lw.crasp.encode(names["dyck"], "aabb")).tolist() == [1.0]

@@ -30,7 +30,8 @@ class Command(TwoModels):
 
 def run(command: Command) -> None:
     """Bound, draw, print."""
-    f, g = model_of(command.f), model_of(command.g)
+    f = model_of(command.f)
+    g = None if command.g is None else model_of(command.g)
     found = bound(f, g, command.tolerance)
     files = {}
     if found.length < float("inf") and found.theorem != "equality":
@@ -46,6 +47,6 @@ def run(command: Command) -> None:
     console = Console()
     if found.theorem not in ("equality", "none"):
         console.print(bound_table(found))
-    console.print(bound_sentence(found), style="bold", highlight=False)
+    console.print(bound_sentence(found, alone=g is None), style="bold", highlight=False)
     for name, path in files.items():
         console.print(f"{name}: {path}", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from lengthwise.cli.models import LONGEST_PICTURE, model_of, tokens_of
+from lengthwise.cli.models import LONGEST_PICTURE, input_of, model_of
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.inspection import attention_figure, inspection, inspection_tables
 
@@ -21,9 +21,11 @@ class Command:
 
     model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
     """A file that ``save`` wrote, or a construction with its parameters: simple:omega=8,knots=64,
-    modp:period=3,residue=0, kgram:k=2,vocabulary=3,tolerance=0.01, induction:vocabulary=3,tolerance=0.01."""
+    modp:period=3,residue=0, kgram:k=2,vocabulary=3,tolerance=0.01, induction:vocabulary=3,tolerance=0.01;
+    or a compiled C-RASP program such as crasp:binary-majority."""
     input: str | None = None
-    """Tokens to draw attention on, as digits (01101) or with commas (0,1,12); None: 24 drawn at random."""
+    """Tokens to draw attention on, as digits (01101) or with commas (0,1,12), or the word that a program
+    reads; None: 24 drawn at random."""
     output: Path = Path("runs/inspect")
     """Folder for the picture."""
     seed: int = 0
@@ -35,7 +37,7 @@ class Command:
 def run(command: Command) -> None:
     """Inspect, draw, print."""
     f = model_of(command.model)
-    tokens = tokens_of(command.input, f.vocabulary, command.seed, length=24)
+    tokens = input_of(command.model, command.input, f.vocabulary, command.seed, length=24)
     if len(tokens) > LONGEST_PICTURE:
         raise ValueError(f"a picture of attention takes at most {LONGEST_PICTURE} tokens, got {len(tokens)}")
     picture = command.output / "attention.png"

@@ -22,13 +22,16 @@ class TwoModels:
     """The flags of commands that compare two models."""
 
     f: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="F")]
-    """A file that ``save`` wrote, the folder of a run, or a construction such as simple:omega=8,knots=64."""
-    g: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="G")]
-    """The model to compare with, named the same way."""
+    """A file that ``save`` wrote, the folder of a run, a construction such as simple:omega=8,knots=64, or a
+    compiled C-RASP program such as crasp:binary-majority,form=relu,longest=100."""
+    g: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="G")] = None
+    """The model to compare with, named the same way (None: any model with the constants of F)."""
 
 
 def model_of(text: str) -> LimitTransformer:
-    """The model in a file, the trained model of a run (its folder in a store), or a construction by name."""
+    """The model in a file, the trained model of a run (its folder in a store), a construction by name, or a
+    compiled program.
+    """
     path = Path(text)
     if (path / "spec.json").is_file():
         from lengthwise.experiments import Store
@@ -38,8 +41,32 @@ def model_of(text: str) -> LimitTransformer:
         return LimitTransformer.load(path)
     if text.partition(":")[0] in CONSTRUCTIONS:
         return named(text)
+    if text.startswith(COMPILED):
+        from lengthwise.cli.crasp.programs import compiled
+
+        return compiled(text.removeprefix(COMPILED))
     known = ", ".join(CONSTRUCTIONS)
-    raise ValueError(f"{text!r} is no file, no run's folder, no construction ({known}, as in modp:period=5)")
+    raise ValueError(
+        f"{text!r} is no file, no run's folder, no construction ({known}, as in modp:period=5), no program "
+        f"({COMPILED}NAME)"
+    )
+
+
+COMPILED = "crasp:"
+"""What the names of compiled programs begin with."""
+
+
+def input_of(model: str, text: str | None, vocabulary: int, seed: int, length: int) -> Tensor:
+    """The tokens that a text spells for a model of this name: a compiled program reads words (random letters,
+    if there is no text); for others see ``tokens_of``.
+    """
+    if not model.startswith(COMPILED):
+        return tokens_of(text, vocabulary, seed, length)
+    from lengthwise.cli.crasp.programs import word_tokens
+
+    check_length(length)
+    check_seed(seed)
+    return word_tokens(model.removeprefix(COMPILED), text, torch.Generator().manual_seed(seed), length)
 
 
 def tokens_of(text: str | None, vocabulary: int, seed: int, length: int) -> Tensor:

@@ -1,4 +1,6 @@
-"""Find a short string on which two limit transformers have nearly the outputs that a long one gives them."""
+"""Find a short string on which two limit transformers have nearly the outputs that a long one gives them, and
+say up to which length they must agree to agree at every one.
+"""
 
 import json as json_module
 from collections.abc import Sequence
@@ -10,8 +12,10 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from lengthwise.cli.models import TwoModels, check_seed, file_text, model_of, tokens_of
+from lengthwise.bounds import bound
+from lengthwise.cli.models import TwoModels, check_seed, file_text, input_of, model_of
 from lengthwise.limit import LimitTransformer
+from lengthwise.reporting.bounds import bound_sentence
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.simulation import simulation_figure, simulation_table
 from lengthwise.sequences import Summary, draw_summary, summarize
@@ -29,7 +33,8 @@ class Command(TwoModels):
     """The flags of ``lengthwise simulate``."""
 
     input: str | None = None
-    """The long string, as digits (01101) or with commas (0,1,12); None: one is drawn."""
+    """The long string, as digits (01101) or with commas (0,1,12), or the word that a program F reads, as in
+    (011)^1000; None: one is drawn."""
     input_file: Path | None = None
     """A file with the long string, digits or numbers with commas or spaces."""
     length: int = 100_000
@@ -51,7 +56,9 @@ class Command(TwoModels):
 
 def run(command: Command) -> None:
     """Simulate, draw, print."""
-    f, g = model_of(command.f), model_of(command.g)
+    f = model_of(command.f)
+    g = f if command.g is None else model_of(command.g)
+    needed = bound(f, None if command.g is None else g, command.tolerance)
     pair = Pair.of(f, g)
     x = _input(command, pair)
     found = simulate(
@@ -73,7 +80,8 @@ def run(command: Command) -> None:
     save_figure(simulation_figure(seen, short, found, _curve(f, g, x, found, command)), figure)
     if command.json:
         about = {"f": command.f, "g": command.g, "input_length": int(seen.length)}
-        print(json_module.dumps({**about, **found.to_json(), "files": {"figure": str(figure)}}, indent=2))
+        beside = {"bound": needed.to_json(), "files": {"figure": str(figure)}}
+        print(json_module.dumps({**about, **found.to_json(), **beside}, indent=2))
         return
     console = Console()
     console.print(simulation_table(found, int(seen.length)))
@@ -81,6 +89,7 @@ def run(command: Command) -> None:
         shown = found.tokens[-SHOWN:].tolist()
         text = ("" if pair.vocabulary <= 10 else ",").join(map(str, shown))
         console.print(f"z: {'...' if found.length > SHOWN else ''}{text}", highlight=False, soft_wrap=True)
+    console.print(bound_sentence(needed, alone=command.g is None), highlight=False)
     console.print(f"figure: {figure}", highlight=False, soft_wrap=True)
 
 
@@ -93,7 +102,7 @@ def _input(command: Command, pair: Pair) -> Tensor | Summary:
     check_seed(command.seed)
     if given is None and command.length > LONGEST_STRING:
         return draw_summary(pair.vocabulary, pair.period, pair.locality, command.length, command.seed)
-    return tokens_of(given, pair.vocabulary, command.seed, command.length)
+    return input_of(command.f, given, pair.vocabulary, command.seed, command.length)
 
 
 def _curve(

@@ -25,12 +25,13 @@ def length_words(length: int | float) -> str:
     return f"{10 ** (power - math.floor(power)):.2f}e{math.floor(power)}"
 
 
-def bound_sentence(bound: Bound) -> str:
-    """What a bound promises, or why it promises nothing."""
+def bound_sentence(bound: Bound, *, alone: bool = False) -> str:
+    """What a bound promises, or why it promises nothing; ``alone`` if there is no g."""
     if bound.theorem == "equality" or bound.length == math.inf:
         return bound.words
     return (
-        f"If f and g agree to within e on every input of at most {length_words(bound.length)} tokens, "
+        f"If f and {'any g with its constants' if alone else 'g'} agree to within e on every input of at "
+        f"most {length_words(bound.length)} tokens, "
         f"they agree to within e + {bound.tolerance:g} at every length. {bound.words} "
         f"It would grow most if {WORSE[max(bound.growth, key=lambda name: bound.growth[name])]}."
     )

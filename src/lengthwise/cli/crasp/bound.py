@@ -17,7 +17,7 @@ class Command:
     """The flags of ``lengthwise crasp bound``."""
 
     first: ProgramText
-    """A file with a program, or its text, where \\\\n ends a line."""
+    """A file with a program, a name from lengthwise tasks, or a program as text, where \\n ends a line."""
     second: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROGRAM")]
     """The program to tell it from, given the same way."""
     time_limit: float = 10.0

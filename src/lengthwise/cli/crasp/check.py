@@ -15,7 +15,7 @@ class Command:
     """The flags of ``lengthwise crasp check``."""
 
     program: ProgramText
-    """A file with a program, or its text, where \\\\n ends a line."""
+    """A file with a program, a name from lengthwise tasks, or a program as text, where \\n ends a line."""
     seed: int = 0
     """Taken by every command that prints a result; reading draws nothing."""
     json: bool = False

@@ -17,7 +17,7 @@ class Command:
     """The flags of ``lengthwise crasp compile``."""
 
     program: ProgramText
-    """A file with a program, or its text, where \\\\n ends a line."""
+    """A file with a program, a name from lengthwise tasks, or a program as text, where \\n ends a line."""
     form: Literal["heaviside", "relu"] = "heaviside"
     """heaviside: steps, exact at every length; relu: ramps, exact up to --longest."""
     longest: int = 1000

@@ -18,7 +18,7 @@ class Command:
     """The flags of ``lengthwise crasp run``."""
 
     program: ProgramText
-    """A file with a program, or its text, where \\\\n ends a line."""
+    """A file with a program, a name from lengthwise tasks, or a program as text, where \\n ends a line."""
     word: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORD")]
     """The word: letters side by side, powers as in (ab)^1000 a^(10^12); "" is the empty word."""
     seed: int = 0

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from lengthwise.cli.crasp.programs import ProgramText, program_of
+from lengthwise.cli.crasp.programs import ProgramText, program_of, short_word
 from lengthwise.crasp import trace
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.crasp import trace_figure, trace_table
@@ -22,9 +22,9 @@ class Command:
     """The flags of ``lengthwise crasp trace``."""
 
     program: ProgramText
-    """A file with a program, or its text, where \\\\n ends a line."""
+    """A file with a program, a name from lengthwise tasks, or a program as text, where \\n ends a line."""
     word: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORD")]
-    """The word, letters side by side."""
+    """The word, letters side by side; spaces may part letters such as <bos> or 12."""
     output: Path = Path("runs/trace")
     """Folder for the picture."""
     seed: int = 0
@@ -36,9 +36,7 @@ class Command:
 def run(command: Command) -> None:
     """Trace, draw, print."""
     program = program_of(command.program)
-    if not 1 <= len(command.word) <= LONGEST:
-        raise ValueError(f"a word to trace has 1 to {LONGEST} letters, got {len(command.word)}")
-    found = trace(program, command.word)
+    found = trace(program, short_word(command.word, program, LONGEST))
     figure = command.output / "trace.png"
     save_figure(trace_figure(found), figure)
     if command.json:
