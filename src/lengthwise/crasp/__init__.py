@@ -6,8 +6,12 @@
     p("0110111")                           # True
     compile(p)                             # a limit transformer that computes it
     decide("(ab)*")                        # whether a regular language is in C-RASP
+    equivalent(p, p).answer                # True: whether two programs accept the same words
+    learn(p).program                       # a program found from p's answers; also from examples, a DFA
+    library.named("dyck-2").program        # programs by name
 """
 
+from lengthwise.crasp import library
 from lengthwise.crasp.batch import accepts, outputs
 from lengthwise.crasp.builder import (
     TRUE,
@@ -24,9 +28,11 @@ from lengthwise.crasp.builder import (
     prev,
 )
 from lengthwise.crasp.compilation import compile, encode, exact_length
+from lengthwise.crasp.learning import Learned, Shape, learn
 from lengthwise.crasp.power import PowerWord, evaluate_power, parse_power
 from lengthwise.crasp.printer import text_of
 from lengthwise.crasp.program import Program
+from lengthwise.crasp.programs import closed_length, distinguishing_length, empty, equivalent, included
 from lengthwise.crasp.regular import DFA, Classes, Family, classify, compile_regex, decide
 from lengthwise.crasp.stream import Stream
 from lengthwise.crasp.syntax import parse
@@ -39,25 +45,34 @@ __all__ = [
     "Classes",
     "Family",
     "Formula",
+    "Learned",
     "Number",
     "PowerWord",
     "Program",
     "Q",
+    "Shape",
     "Stream",
     "Trace",
     "Verdict",
     "accepts",
     "classify",
+    "closed_length",
     "compile",
     "compile_regex",
     "count",
     "decide",
+    "distinguishing_length",
+    "empty",
     "encode",
+    "equivalent",
     "evaluate_power",
     "exact_length",
     "exists",
     "forall",
+    "included",
     "ind",
+    "learn",
+    "library",
     "maximum",
     "minimum",
     "mod",

@@ -136,14 +136,15 @@ def verdict_words(verdict: Verdict, asked: str) -> str:
             "gives both the same answer once c, and then N, are large enough"
         )
     elif witness is not None:
-        lines.append(f"word: {_word(witness)}")
+        lines.append(f"word: {word_text(witness)}")
     told = {name: value for name, value in verdict.details.items() if isinstance(value, str | int | float)}
     if told:
         lines.append(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items()))
     return "\n".join(lines)
 
 
-def _word(witness: Any) -> str:
+def word_text(witness: Any) -> str:
+    """A word in quotes; one that has letters of several characters, or repetitions, in pieces."""
     if isinstance(witness, str):
         return repr(witness)
     parts = []
