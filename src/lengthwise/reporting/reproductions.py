@@ -126,7 +126,11 @@ def _plateaus(study: Study, rows: pd.DataFrame) -> list[str]:
     lines += [
         "",
         f"{near} of {len(table)} runs ({near / len(table):.1%}) are at most 3 times the median of their row. "
-        "↓ and ↑ mark runs whose loss is still falling or rising at the longest test lengths.",
+        + (
+            "Plateaus are exact limits; ↓ and ↑ mark runs whose loss has not arrived at the longest length."
+            if table["exact"].all()
+            else "↓ and ↑ mark runs whose loss is still falling or rising at the longest test lengths."
+        ),
     ]
     return lines
 
