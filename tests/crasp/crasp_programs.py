@@ -6,9 +6,10 @@ formulas before; the last is what the program accepts with. ``build_program`` ma
 evaluations share nothing with each other or with the evaluators of the package.
 """
 
+import pytest
 from hypothesis import strategies as st
 
-from lengthwise.crasp import builder, nodes
+from lengthwise.crasp import batch, builder, nodes
 from lengthwise.crasp.program import Program
 
 LETTERS = "abc"
@@ -263,3 +264,10 @@ def plain_values(program, word):
 def values_at(table, position):
     """One position of what ``plain_values`` gives."""
     return {node: row[position - 1] for node, row in table.items()}
+
+
+def with_tiles(size, work, *arguments):
+    """What a function of ``batch`` says when it evaluates at most so many positions at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "TILE", size)
+        return work(*arguments)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lengthwise as lw
-from lengthwise.crasp import nodes
+from lengthwise.crasp import compilation, nodes
 from lengthwise.crasp.batch import accepts
 from lengthwise.crasp.builder import Formula, Q, count, ind, mod
 from lengthwise.crasp.compilation import compile, encode, exact_length
@@ -25,14 +25,34 @@ def answers(f, program, words):
 
 @settings(max_examples=30)
 @given(RECIPES, WORDS, st.sampled_from(["heaviside", "relu"]))
-def test_every_formula_at_every_position(recipe, word, form):
-    """A formula inside a program is what a program of its own would accept with. The stream of a compiled
-    model tells it at every position, for position i attends to nothing behind it.
+def test_every_node_at_every_position(recipe, word, form):
+    """The stream of a compiled model tells every formula, and every count divided by the number of tokens up
+    to here, at every position, for position i attends to nothing behind it.
     """
     program = build_program(recipe)
     word = word_for(program, word)
     table = plain_values(program, word)
-    for node in [node for node in program.nodes if isinstance(node, nodes.Bool)][-8:]:
+    compiler = compilation._Compiler(program, form, slope=4.0 * (64 + 2), bits=16)
+    f = compiler.transformer()
+    y = stream(f, torch.tensor([encode(program, word)]))[0, 1:]
+    told = {node: y[:, compiler.at[node]] for node in program.nodes if node in compiler.at}
+    simple = (nodes.Not, nodes.True_)
+    assert told.keys() >= {node for node in program.nodes if not isinstance(node, simple)}
+    for node, values in told.items():
+        scale = torch.arange(2.0, len(y) + 2) if isinstance(node, nodes.Count) else 1
+        assert (values * scale).tolist() == pytest.approx(list(map(float, table[node])), abs=1e-9)
+    expected = [float(held) for held in table[program.root()]]
+    assert (y @ f.readout.mT)[:, 0].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=10)
+@given(RECIPES, WORDS, st.sampled_from(["heaviside", "relu"]))
+def test_every_formula_alone(recipe, word, form):
+    """A formula inside a program is what a program of its own would accept with."""
+    program = build_program(recipe)
+    word = word_for(program, word)
+    table = plain_values(program, word)
+    for node in [node for node in program.nodes if isinstance(node, nodes.Bool)][-4:]:
         alone = replace(program, accept=Formula(node), next={}, accepts_empty=None)
         f = compile(alone, form, longest=64)
         found = (stream(f, torch.tensor([encode(alone, word)])) @ f.readout.mT)[0, 1:, 0]
@@ -127,5 +147,8 @@ def test_mistakes():
         compile(Program("a", next={"a": Q("a")}))
     with pytest.raises(ValueError, match="longest must be"):
         compile(PROGRAMS["majority"], longest=0)
+    for large in (mod(10**30, 3), mod(10**4, 1) & mod(10**4 - 1, 1), count(A, at=range(10**4)) >= 2):
+        with pytest.raises(ValueError, match="smaller moduli, or with fewer distances"):
+            compile(Program("ab", accept=large))
     with pytest.raises(ValueError, match="letter 'c' at position 2"):
         encode(PROGRAMS["majority"], "ac")

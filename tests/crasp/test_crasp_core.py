@@ -63,9 +63,11 @@ def test_programs_say_what_is_wrong(arguments, message):
         (lambda: number(A), "expected a count, got a formula"),
         (lambda: number(0.5), "expected a whole number"),
         (lambda: count(A, strict=True, at_least=2), "takes one of"),
-        (lambda: count(A, at_least=-1), "must not be negative"),
+        (lambda: count(A, at_least=-1), "at_least must be from 0 to 10000, got -1"),
+        (lambda: count(A, at_least=10**30), "at_least must be from 0 to 10000"),
         (lambda: mod(0, 1), "a modulus must be at least 1"),
-        (lambda: count(A, at=[-1]), "distances must be at least 0"),
+        (lambda: count(A, at=[-1, 5]), "distances must be from 0 to 10000, got -1"),
+        (lambda: count(A, at=[3, 10**30]), "distances must be from 0 to 10000, got 10{30}"),
     ],
 )
 def test_formulas_and_counts_are_not_mixed_up(wrong, message):

@@ -193,7 +193,7 @@ def test_a_program_too_large_for_the_syntax_is_refused():
 
 @pytest.mark.parametrize("depth", [10, 400])
 def test_nesting_may_be_deep(depth):
-    many = 25 * depth
+    many = 5 * depth
     brackets = parse(f'x = {"(" * many}"a"{")" * many}')
     assert brackets.root() is A.node
     assert parse(f'x = {"!" * many} "a"').root() is A.node

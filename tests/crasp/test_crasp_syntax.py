@@ -457,6 +457,8 @@ MISTAKES = [
     ('x = #[i - j < 10001] "a" > 0', 1, 7, "a guard holds at most 10000 distances"),
     ('x = #[j <= i - 10001] "a" > 0', 1, 16, "a guard holds at most 10000 distances"),
     ('x = #[0 <= i - j <= 99999999999999999999] "a" > 0', 1, 7, "a guard holds at most 10000 distances"),
+    ('x = 2 > #[i - j == 10001] "a"', 1, 9, "distances must be from 0 to 10000, got 10001"),
+    ('#import pred99999\nx = #[pred99999] "a" > 0', 2, 5, "distances must be from 0 to 10000, got 99999"),
 ]
 
 

@@ -1,20 +1,21 @@
 """Programs on many words at once, every position of each: exact integers, on any device.
 
-A position sees only what is before it, so words may be padded on the right, and they are read in stretches
-that fit a cache, with what counts have come to carried over.
+A position sees only what is before it, so words may be padded on the right, and they are read in tiles that
+fit a cache: some short words at once, or a stretch of one, with what counts have come to carried over.
 
-Axes: B word, T position, L position in a stretch.
+Axes: B word, T position, L position in a tile.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from jaxtyping import Bool as Truth
 from jaxtyping import Integer
 from torch import Tensor
 
-from lengthwise.crasp.nodes import And, Bool, Count, Ge, Mod, Node, Not, Or, Sym, in_order
+from lengthwise.crasp.batch_plan import most, plan
+from lengthwise.crasp.batch_tile import Tiles, narrowest
+from lengthwise.crasp.nodes import Bool, Ge, Node, in_order
 from lengthwise.crasp.program import Program
 
 NO_LETTER = -1
@@ -23,14 +24,25 @@ NO_LETTER = -1
 LARGEST = 2**62
 """Sums of counts must stay below this."""
 
-STRETCH, STRETCH_ON_GPU = 2**16, 2**24
-"""About so many positions are evaluated at a time, over all words."""
+TILE, TILE_ON_GPU = 2**18, 2**24
+"""At most so many positions are evaluated at a time, over all words."""
+
+UNSPLIT = 32_700
+"""At most so many if torch has several threads. It splits tensors of 2^15 numbers and more among them, and on
+a busy machine they wait for each other longer than they work; local counts need some room for what is before
+a tile.
+"""
+
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def accepts(
     program: Program, tokens: Integer[Tensor, "B T"], lengths: Integer[Tensor, "B"] | None = None
 ) -> Truth[Tensor, "B"]:
-    """Whether each word is accepted; word b is the first ``lengths[b]`` of its tokens (all, if not given)."""
+    """Whether each word is accepted; word b is the first ``lengths[b]`` of its tokens (all, if not given).
+
+    What is behind the end of a word does not matter, but must be numbers of letters too.
+    """
     if program.accept is None:
         raise ValueError("this program predicts symbols, it does not accept words")
     words, width = tokens.shape
@@ -38,144 +50,105 @@ def accepts(
         lengths = torch.full((words,), width, device=tokens.device)
     if words and (int(lengths.min()) < 0 or int(lengths.max()) > width):
         raise ValueError(f"lengths must be between 0 and the number of tokens, {width}")
-    check_tokens(program, tokens)
+    ends = lengths.to(tokens.device, torch.long)
     if program.mode == "eos":
-        tokens = torch.nn.functional.pad(tokens, (0, 1), value=NO_LETTER)
-        tokens = tokens.scatter(1, lengths.unsqueeze(1), NO_LETTER)
+        tokens, read, lowest = _with_end(tokens, ends, len(program.alphabet)), ends, NO_LETTER
+    else:
+        read, lowest = ends - 1, 0
     held = torch.full((words,), program.empty, device=tokens.device)
-    read = lengths if program.mode == "eos" else lengths - 1
-    root = program.root()
-    for start, values in stretches((root,), tokens, program.alphabet):
-        held_BL = values[root]
-        inside = (read >= start) & (read < start + held_BL.shape[1])
-        here = (read - start).clamp(0, held_BL.shape[1] - 1)
-        held = torch.where(inside, held_BL.gather(1, here.unsqueeze(1)).squeeze(1), held)
+    root, first, last = program.root(), 0, 0
+    reader, tiles = _reader((root,), tokens, program.alphabet, lowest)
+    for rows, start, letters_BL in tiles:
+        length = letters_BL.shape[1]
+        if start == 0:
+            first, last = int(read[rows].min()), int(read[rows].max())
+        if start + length <= first:
+            reader.pass_over(letters_BL, start)
+        elif start <= last:
+            here = read[rows] - start
+            inside = (here >= 0) & (here < length)
+            at = here.clamp(0, length - 1).unsqueeze(1)
+            found = reader.read(letters_BL, start)[root].gather(1, at).squeeze(1)
+            held[rows] = torch.where(inside, found, held[rows])
     return held
 
 
 def outputs(program: Program, tokens: Integer[Tensor, "B T"]) -> dict[str, Truth[Tensor, "B T"]]:
     """The value of every output of a program (``accept``, or its predictions by symbol) at every position."""
-    check_tokens(program, tokens)
     roots = {name: one.node for name, one in program.outputs.items()}
-    found = node_values(roots.values(), tokens, program.alphabet)
+    found = _gathered(roots.values(), tokens, program.alphabet, 0)
     return {name: found[root] for name, root in roots.items()}
 
 
 def node_values(
     wanted: Iterable[Node], tokens: Integer[Tensor, "B T"], alphabet: Sequence[str]
 ) -> dict[Node, Tensor]:
-    """The values of some nodes at every position: truth values of formulas, integers of counts."""
-    chosen = list(dict.fromkeys(wanted))
-    parts = [values for _, values in stretches(chosen, tokens, alphabet)]
-    if not parts:
-        kind = {node: torch.bool if isinstance(node, Bool) else torch.long for node in chosen}
-        return {node: torch.empty(tokens.shape, dtype=kind[node], device=tokens.device) for node in chosen}
-    return {node: torch.cat([part[node] for part in parts], 1) for node in chosen}
-
-
-def stretches(
-    wanted: Iterable[Node], tokens: Integer[Tensor, "B T"], alphabet: Sequence[str]
-) -> Iterator[tuple[int, dict[Node, Tensor]]]:
-    """The values of some nodes, a stretch of positions at a time, each with its first position (from 0); what
-    is below them is freed as soon as it was used. ``NO_LETTER`` is none of the letters.
+    """The values of some nodes at every position: truth values of formulas, integers of counts. ``NO_LETTER``
+    among the tokens is none of the letters.
     """
-    chosen = dict.fromkeys(wanted)
-    order = in_order(chosen)
+    return _gathered(wanted, tokens, alphabet, NO_LETTER)
+
+
+def _gathered(
+    wanted: Iterable[Node], tokens: Tensor, alphabet: Sequence[str], lowest: int
+) -> dict[Node, Tensor]:
+    kinds = {node: torch.bool if isinstance(node, Bool) else torch.long for node in wanted}
+    found = {
+        node: torch.empty(tokens.shape, dtype=kind, device=tokens.device) for node, kind in kinds.items()
+    }
+    reader, tiles = _reader(kinds, tokens, alphabet, lowest)
+    for rows, start, letters_BL in tiles:
+        values = reader.read(letters_BL, start)
+        for node, whole in found.items():
+            whole[rows, start : start + letters_BL.shape[1]] = values[node]
+    return found
+
+
+def _reader(
+    wanted: Iterable[Node], tokens: Tensor, alphabet: Sequence[str], lowest: int
+) -> tuple[Tiles, Iterator[tuple[slice, int, Tensor]]]:
+    """What reads tiles for the values of some nodes; the tiles, each with its words and its first position
+    (from 0).
+    """
+    chosen, (words, width) = list(wanted), tokens.shape
+    _check_sums(in_order(chosen), width)
+    size = TILE if torch.get_num_threads() == 1 else min(TILE, UNSPLIT)
+    size = TILE_ON_GPU if tokens.is_cuda else size
+    high = max(1, size // max(1, width))
+    tiles = (
+        (slice(row, row + high), start, tokens[row : row + high, start : start + size])
+        for row in range(0, words, high)
+        for start in range(0, width, size)
+    )
+    checked = ((rows, start, _letters(tile, len(alphabet), lowest)) for rows, start, tile in tiles)
+    return Tiles(plan(chosen, width, size), alphabet, width), checked
+
+
+def _letters(tokens: Tensor, letters: int, lowest: int) -> Tensor:
+    """Tokens as narrow integers; raises ``ValueError`` unless they are from the lowest to the last letter."""
+    if tokens.dtype not in _WHOLE:
+        raise ValueError(f"tokens must be whole numbers, int64 or narrower, got {tokens.dtype}")
+    low, high = (int(end) for end in tokens.aminmax())
+    if low < lowest or high >= letters:
+        raise ValueError(f"tokens must be between {lowest} and {letters - 1}, got {low} to {high}")
+    return tokens.to(narrowest(letters))
+
+
+def _with_end(tokens: Tensor, lengths: Tensor, letters: int) -> Tensor:
+    """Tokens as narrow integers with no letter behind the end of each word."""
     words, width = tokens.shape
-    _check_sums(order, width)
-    uses = Counter(child for node in order for child in node.children)
-    size = max(1, (STRETCH_ON_GPU if tokens.is_cuda else STRETCH) // max(1, words))
-    carried: dict[Node, Tensor] = {}
-    for start in range(0, width, size):
-        read_BL = tokens[:, start : start + size]
-        values: dict[Node, Tensor] = {}
-        left = Counter(uses)
-        for node in order:
-            if isinstance(node, Count):
-                values[node] = _counted(node, values[node.operand], carried)
-            else:
-                values[node] = _value(node, values, read_BL, start, alphabet)
-            for child in node.children:
-                left[child] -= 1
-                if not left[child] and child not in chosen:
-                    del values[child]
-        yield start, values
-
-
-def check_tokens(program: Program, tokens: Tensor) -> None:
-    """Raise ``ValueError`` unless the tokens are numbers of letters of the program."""
-    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
-        raise ValueError(f"tokens must be whole numbers, got {tokens.dtype}")
+    found = torch.full((words, width + 1), NO_LETTER, dtype=narrowest(letters), device=tokens.device)
     if tokens.numel():
-        low, high = (int(end) for end in tokens.aminmax())
-        if low < 0 or high >= len(program.alphabet):
-            raise ValueError(f"tokens must be between 0 and {len(program.alphabet) - 1}, got {low} to {high}")
+        found[:, :width] = _letters(tokens, letters, 0)
+    return found.scatter_(1, lengths.unsqueeze(1), NO_LETTER)
 
 
-def _check_sums(order: Iterable[Node], length: int) -> None:
+def _check_sums(order: Iterable[Node], width: int) -> None:
     """Raise ``ValueError`` unless 64 bits hold every sum."""
     for node in order:
         if isinstance(node, Ge):
-            most = length * sum(abs(alpha) for _, alpha in node.terms) + abs(node.constant)
-            if most >= LARGEST:
+            largest = sum(abs(alpha) * most(one, width) for one, alpha in node.terms)
+            if largest >= LARGEST:
                 raise ValueError(
-                    f"coefficients times the length {length} exceed 2^62: evaluate word by word instead"
+                    f"coefficients times the length {width} exceed 2^62: evaluate word by word instead"
                 )
-
-
-def _value(
-    node: Node, values: Mapping[Node, Tensor], read_BL: Tensor, start: int, alphabet: Sequence[str]
-) -> Tensor:
-    if isinstance(node, Sym):
-        return read_BL == alphabet.index(node.letter)
-    if isinstance(node, Mod):
-        place = torch.arange(start + 1, start + read_BL.shape[1] + 1, device=read_BL.device)
-        return (place % node.modulus == node.residue).expand(read_BL.shape)
-    if isinstance(node, Not):
-        return ~values[node.operand]
-    if isinstance(node, And | Or):
-        first, *others = (values[operand] for operand in node.operands)
-        for other in others:
-            first = first & other if isinstance(node, And) else first | other
-        return first
-    if isinstance(node, Ge):
-        return _compare(node, values)
-    return torch.ones_like(read_BL, dtype=torch.bool)
-
-
-def _counted(node: Count, held_BL: Tensor, carried: dict[Node, Tensor]) -> Tensor:
-    """A count over the stretch; ``carried`` holds its total before, or the last values of its operand."""
-    if node.distances is None:
-        total_BL = held_BL.cumsum(1)
-        if node in carried:
-            total_BL += carried[node]
-        carried[node] = total_BL[:, -1:].clone()
-        return total_BL
-    if node.distances == (0,):
-        return held_BL.long()
-    reach, length = node.distances[-1], held_BL.shape[1]
-    before = carried.get(node)
-    if before is None:
-        before = torch.zeros(len(held_BL), reach, dtype=torch.bool, device=held_BL.device)
-    longer = torch.cat([before, held_BL], 1)
-    carried[node] = longer[:, length:]
-    total_BL = torch.zeros(held_BL.shape, dtype=torch.long, device=held_BL.device)
-    for distance in node.distances:
-        total_BL += longer[:, reach - distance : reach - distance + length]
-    return total_BL
-
-
-def _compare(node: Ge, values: Mapping[Node, Tensor]) -> Tensor:
-    """The sum over positive coefficients against that over negative ones, so that few need a product."""
-    sides: list[Tensor | None] = [None, None]
-    for one, alpha in node.terms:
-        term = values[one] if abs(alpha) == 1 else values[one] * abs(alpha)
-        side = sides[alpha < 0]
-        sides[alpha < 0] = term if side is None else side + term
-    plus, minus = sides
-    if minus is None:
-        assert plus is not None
-        return plus >= -node.constant
-    if plus is None:
-        return minus <= node.constant
-    return plus >= minus if node.constant == 0 else plus - minus >= -node.constant

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lengthwise.crasp import nodes
-from lengthwise.crasp.nodes import FALSE, Bool, Count
+from lengthwise.crasp.nodes import FALSE, FARTHEST, Bool, Count
 
 MOST_CASES = 4096
 """A count may depend on at most so many combinations of conditions."""
@@ -204,8 +204,8 @@ def count(
     if at is not None:
         return _counted(nodes.count(node, [_whole(distance) for distance in at]))
     back = 1 if strict else 0 if at_least is None else _whole(at_least)
-    if back < 0:
-        raise ValueError(f"at_least must not be negative, got {back}")
+    if not 0 <= back <= FARTHEST:
+        raise ValueError(f"at_least must be from 0 to {FARTHEST}, got {back}")
     return _counted(nodes.count(node)) - _counted(nodes.count(node, range(back)))
 
 

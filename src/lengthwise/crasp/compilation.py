@@ -28,6 +28,9 @@ from lengthwise.limit import Activation, Finite, LimitLayer, LimitTransformer
 
 Form = Literal["heaviside", "relu"]
 
+MOST_NUMBERS = 2**27
+"""The weights of a compiled program are at most so many numbers: 1 GiB."""
+
 
 def encode(program: Program, word: str | Sequence[str] | Sequence[int]) -> list[int]:
     """The tokens that a compiled program reads for a word: mark, letters, and the end mark under "eos"."""
@@ -297,6 +300,7 @@ class _Compiler:
 
     def _weights(self, answer: dict[int, float]) -> LimitTransformer:
         width = len(self.at.index)
+        self._check_size(width)
         letters = len(self.program.alphabet)
         embedding = torch.zeros(self.tokens, width, dtype=torch.float64)
         embedding[:, self.at[ONE]] = 1.0
@@ -314,6 +318,17 @@ class _Compiler:
             readout[0, coordinate] = weight
         layers = tuple(self._layer_weights(layer, width) for layer in self.layers)
         return LimitTransformer(embedding, positions, layers, readout, Finite(self.bits))
+
+    def _check_size(self, width: int) -> None:
+        numbers = self.program.period * width
+        for layer in self.layers:
+            heads = bool(layer.uniform) + len(layer.local)
+            numbers += heads * (2 * width**2 + max(layer.local, default=0) + 1) + 2 * len(layer.units) * width
+        if numbers > MOST_NUMBERS:
+            raise ValueError(
+                f"the weights would be {numbers} numbers, more than {MOST_NUMBERS}: "
+                "use a program with smaller moduli, or with fewer distances"
+            )
 
     def _layer_weights(self, layer: _Layer, width: int) -> LimitLayer:
         heads = [layer.uniform] if layer.uniform else []

@@ -21,9 +21,11 @@ from typing import Any, ClassVar, final
 MOST_INDICATORS = 4096
 """A comparison of indicators alone becomes a formula over their operands with at most so many cases."""
 
-
 DEEPEST_INDICATORS = 256
 """A comparison of indicators alone may have so many."""
+
+FARTHEST = 10_000
+"""A count looks back at most so many positions."""
 
 
 class Node:
@@ -225,8 +227,9 @@ def count(operand: Bool, distances: Iterable[int] | None = None) -> Count | None
     if distances is None:
         return None if operand is FALSE else Count._of((operand,), None)
     chosen = tuple(sorted(set(distances)))
-    if any(distance < 0 for distance in chosen):
-        raise ValueError(f"distances must be at least 0, got {chosen[0]}")
+    for distance in chosen[:1] + chosen[-1:]:
+        if not 0 <= distance <= FARTHEST:
+            raise ValueError(f"distances must be from 0 to {FARTHEST}, got {distance}")
     return None if operand is FALSE or not chosen else Count._of((operand,), chosen)
 
 
