@@ -138,7 +138,7 @@ def test_k_gram_at_infinity_of_a_chain_known_by_hand(monkeypatch):
     torch.testing.assert_close(often * 6, torch.tensor([[3.0, 1.0, 1.0, 1.0]], dtype=torch.float64))
     assert target.tolist() == [[[0.75, 0.25], [0.5, 0.5]] * 2]
     with pytest.raises(ValueError, match="width must be a whole number of at least 1"):
-        task.at_infinity(1, 0, generator())
+        task.at_infinity(1, task.context - 1, generator())
 
 
 def test_k_gram_loss_is_the_mean_over_strings_with_a_target():

@@ -83,11 +83,11 @@ def test_length_grid():
             lw.Evaluation(**wrong)
 
 
-@pytest.mark.parametrize(("k", "vocabulary"), [(1, 2), (2, 2)])
-def test_the_loss_tends_to_the_loss_at_infinity(k, vocabulary):
+@pytest.mark.parametrize(("k", "vocabulary", "locality"), [(1, 2, 1), (2, 2, 2), (3, 2, 1), (1, 3, 2)])
+def test_the_loss_tends_to_the_loss_at_infinity(k, vocabulary, locality):
     """Untrained models, whose losses are far from 0 and hardly vary: at 2,000 tokens they are there."""
     task = lw.KGramTask(k=k, vocabulary=vocabulary)
-    model = lw.LimitModel(width=4, hidden=3, heads=k + 1, layers=2, locality=k)
+    model = lw.LimitModel(width=4, hidden=3, heads=k + 1, layers=2, locality=locality)
     ensemble = start_ensemble(model, task, [1, 2], dtype=torch.float64)
     evaluation = lw.Evaluation(lengths=[10], sequences=600)
     limit = loss_at_infinity(ensemble, [task] * 2, evaluation)

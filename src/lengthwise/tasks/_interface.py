@@ -135,10 +135,16 @@ class SequentialTask(Task):
 class StationaryTask(SequentialTask):
     """A task of which is known what its strings come to if they never end: how often each window occurs."""
 
+    @property
+    @abstractmethod
+    def context(self) -> int:
+        """How many of the last tokens of an endless string decide its target."""
+
     @abstractmethod
     def at_infinity(
         self, batch: int, width: int, generator: torch.Generator
     ) -> tuple[Float[Tensor, "{batch} windows"], Float[Tensor, "{batch} windows outputs"]]:
         """Of the endless strings whose first tokens the generator would give: the frequency of each window of
-        ``width`` tokens, numbered in base ``vocabulary``, and the target of a string that ends with it.
+        ``width`` tokens, at least ``context``, numbered in base ``vocabulary``, and the target of a string
+        that ends with it.
         """

@@ -135,6 +135,11 @@ class KGramTask(StationaryTask):
         token = (chance.unsqueeze(-1) >= rows).sum(-1)
         return (context * size + token) % size**self.k, token
 
+    @property
+    def context(self) -> int:
+        """The k tokens."""
+        return self.k
+
     def at_infinity(
         self, batch: int, width: int, generator: torch.Generator
     ) -> tuple[Float[Tensor, "{batch} windows"], Float[Tensor, "{batch} windows outputs"]]:

@@ -27,17 +27,23 @@ def loss_at_infinity(
     model, device = ensemble.model, ensemble.stack.values.device
     if model.period > 1 or model.layers != 2 or not isinstance(model.precision, Infinite):
         return None
-    if ensemble.vocabulary**model.window > MOST_WINDOWS:
+    stationary = [task for task in tasks if isinstance(task, StationaryTask)]
+    if len(stationary) < len(tasks):
+        return None
+    # A target may need more of the end of a string than the models see.
+    width = max(model.window, *(task.context for task in stationary))
+    if ensemble.vocabulary**width > MOST_WINDOWS:
         return None
     limits = {}
-    for task in set(tasks):
-        if not isinstance(task, StationaryTask):
-            return None
+    for task in set(stationary):
         random = generator(evaluation.seed, "evaluation", device)
-        limits[task] = task.at_infinity(evaluation.sequences, model.window, random)
+        limits[task] = task.at_infinity(evaluation.sequences, width, random)
     often_MBW = torch.stack([limits[task][0] for task in tasks])
     target_MBWo = torch.stack([limits[task][1] for task in tasks])
-    loss_MBW = tasks[0].loss(ensemble.at_infinity(often_MBW), target_MBWo)
+    seen = ensemble.vocabulary**model.window
+    output_MBVo = ensemble.at_infinity(often_MBW.unflatten(-1, (-1, seen)).sum(-2))
+    output_MBWo = output_MBVo.repeat(1, 1, often_MBW.shape[-1] // seen, 1)
+    loss_MBW = tasks[0].loss(output_MBWo, target_MBWo)
     constant = torch.einsum("mbw,mbwo->mo", often_MBW, target_MBWo) / evaluation.sequences
     baseline_MBW = tasks[0].loss(constant[:, None, None].expand_as(target_MBWo), target_MBWo)
     loss_MB, baseline_MB = ((often_MBW * one).sum(-1) for one in (loss_MBW, baseline_MBW))
