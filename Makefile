@@ -28,7 +28,7 @@ imports: install
 	$(BIN)/lint-imports
 
 tests: install
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 bench: install
 	$(BIN)/python benchmarks/counts_against_tokens.py

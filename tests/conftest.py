@@ -1,6 +1,7 @@
 """Shapes are checked on every call while testing, and hypothesis draws the same examples everywhere."""
 
 import importlib.util
+import os
 
 import pytest
 import torch
@@ -18,7 +19,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("lengthwise")
-torch.set_num_threads(2)
+# Two processes of one thread each, or one of two, fill two cores.
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
 
 
 @pytest.fixture(scope="module")
