@@ -9,13 +9,22 @@ from instances import build
 from scipy import stats
 
 import lengthwise as lw
+from lengthwise.models.decoder import DecoderModel
 from lengthwise.models.limit import LimitEnsemble
 from lengthwise.sequences import Summary, counts, prefix_counts, summarize
+from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
+from lengthwise.tasks.formal import LanguageTask
 from lengthwise.training import start_ensemble
+from lengthwise.training.adam import StackAdam
 from lengthwise.training.data import count_batches
+from lengthwise.training.decoder_config import DecoderEvaluation, DecoderTraining
+from lengthwise.training.decoder_data import FreshData
+from lengthwise.training.decoder_step import Backward
+from lengthwise.training.decoders import BETAS, linear, start_decoders, train_decoders
 from lengthwise.training.loop import cosine
 from lengthwise.training.randomness import generator
 from lengthwise.training.step import GraphStep, Step
+from lengthwise.training.workers import Workers
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -77,15 +86,60 @@ def test_a_replayed_step_is_the_ordinary_step():
     for kind in (Step, GraphStep):
         ensemble = start_ensemble(lw.LimitModel(width=8, hidden=16), task, range(3), "cuda", torch.float64)
 
-        def forward(counts, suffix, length, ensemble=ensemble):
-            return ensemble.forward_counts(Summary(counts, suffix, length))
+        def backward(counts, suffix, length, target, ensemble=ensemble):
+            loss_M = task.loss(ensemble.forward_counts(Summary(counts, suffix, length)), target).mean(-1)
+            loss_M.sum().backward()
+            return loss_M
 
-        step = kind(ensemble, forward, task, [1e-3, 1e-2, 1e-3])
+        step = kind(StackAdam(ensemble.stack, [1e-3, 1e-2, 1e-3]), backward)
         for done, batch in enumerate(drawn):
             step(batch, cosine(done, 20))
         results.append((ensemble.stack.values.clone(), step.take_total()))
     torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(results[1][1], results[0][1], rtol=1e-10, atol=1e-12)
+
+
+DECODERS = [
+    (BinaryMajorityTask(), DecoderModel(width=16, heads=2)),
+    (CopyUniqueTask(tokens=9), DecoderModel(layers=2, width=16, positions="learned")),
+    (CopyUniqueTask(tokens=9), DecoderModel(layers=2, width=16, positions="relative")),
+    (LanguageTask(expression="(ab)*c"), DecoderModel(layers=2, width=16, heads=2, positions="rotary")),
+]
+
+
+@pytest.mark.parametrize(("task", "model"), DECODERS)
+def test_a_replayed_step_of_decoders_is_the_ordinary_step(task, model):
+    """Also beside the CPU's own way, in pieces, on the same batches."""
+    rates, results = [1e-3, 1e-2, 1e-3], []
+    drawing = start_decoders(model, task, range(3), 9, "cuda", torch.float64)
+    data = FreshData(drawing, task, length=6, batch=32, seeds=range(3))
+    workers = Workers(1)
+    drawn = [data.take(workers).parts() for _ in range(10)]
+    for kind, device in ((Step, "cuda"), (GraphStep, "cuda"), (Step, "cpu")):
+        ensemble = start_decoders(model, task, range(3), 9, device, torch.float64)
+        adam = StackAdam(ensemble.stack, rates, BETAS, 0.01)
+        step = kind(adam, Backward(ensemble, task, 0.0, workers))
+        for done, batch in enumerate(drawn):
+            step([part.to(device) for part in batch], linear(done, 10))
+        results.append((ensemble.stack.values.cpu(), step.take_total()))
+    for values, total in results[1:]:
+        torch.testing.assert_close(total, results[0][1], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(values, results[0][0], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("task", "model"), DECODERS)
+def test_decoders_repeat_bit_for_bit(task, model):
+    """With models that leave, so that steps are recorded anew."""
+    evaluation = DecoderEvaluation(ends=(4, 9), sequences=50, every=40)
+    trainings = [
+        DecoderTraining(length=4, steps=120, seed=seed, learning_rate=rate)
+        for seed, rate in enumerate((1e-2, 1e-4, 3e-2))
+    ]
+    first, second = (train_decoders(model, task, trainings, evaluation, device="cuda") for _ in range(2))
+    for one, two in zip(first, second, strict=True):
+        assert one.steps == two.steps
+        assert torch.equal(one.accuracy, two.accuracy)
+        assert all(torch.equal(one.weights[name], value) for name, value in two.weights.items())
 
 
 def test_a_sweep_repeats_bit_for_bit():

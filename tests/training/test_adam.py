@@ -4,6 +4,8 @@ import torch
 
 import lengthwise as lw
 from lengthwise.models.limit import LimitEnsemble
+from lengthwise.models.mup import Role
+from lengthwise.models.stack import Stack
 from lengthwise.training.adam import StackAdam
 
 
@@ -40,3 +42,75 @@ def test_each_model_moves_as_under_its_own_adam():
         for name, value in ensemble.stack.weights(index).items():
             torch.testing.assert_close(value, expected[index][name].detach(), rtol=1e-7, atol=1e-12)
     assert torch.count_nonzero(ensemble.stack.gradients) == 0
+
+
+def test_weight_decay_is_that_of_adamw():
+    """Apart from the gradient, on the roles that decay, scaled by each model's rate and the schedule."""
+    roles = {"decays": Role((3, 2), 1.0, 0.5, decay=1.0), "stays": Role((4,), 1.0, 2.0)}
+    generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
+    stack = Stack(roles, generators, dtype=torch.float64)
+    rates, decay = [1e-1, 1e-3], 0.3
+    adam = StackAdam(stack, rates, (0.9, 0.999), decay)
+    own = [
+        [weights[name].clone().requires_grad_() for name in roles]
+        for weights in (stack.weights(0), stack.weights(1))
+    ]
+    optimisers = [
+        torch.optim.AdamW(
+            [
+                {"params": [parameter], "weight_decay": decay * role.decay}
+                for parameter, role in zip(parameters, roles.values(), strict=True)
+            ],
+            betas=(0.9, 0.999),
+        )
+        for parameters in own
+    ]
+    random = torch.Generator().manual_seed(5)
+    for share in (1.0, 0.75, 0.25, 0.0, 0.5):
+        adam.set_schedule(share)
+        for index, (name, stacked) in enumerate(stack.parameters.items()):
+            gradient = torch.randn(stacked.shape, generator=random, dtype=torch.float64)
+            assert stacked.grad is not None
+            stacked.grad.copy_(gradient)
+            for model in range(2):
+                own[model][index].grad = gradient[model].clone()
+                optimisers[model].param_groups[index]["lr"] = share * rates[model] * roles[name].rate
+        adam.step()
+        for optimiser in optimisers:
+            optimiser.step()
+    for model in range(2):
+        for index, value in enumerate(stack.weights(model).values()):
+            torch.testing.assert_close(value, own[model][index].detach(), rtol=1e-7, atol=1e-12)
+
+
+def test_models_that_leave_take_their_state_with_them():
+    """Those that stay move exactly as if the others had never been there."""
+    roles = {"a": Role((2, 3), 1.0, 1.0, decay=1.0), "b": Role((2,), 0.0, 2.0, constant=1.0)}
+
+    def run(seeds, rates, leave):
+        stack = Stack(roles, [torch.Generator().manual_seed(seed) for seed in seeds])
+        adam = StackAdam(stack, rates, (0.9, 0.99), 0.1)
+        random = {seed: torch.Generator().manual_seed(10 + seed) for seed in seeds}
+        for step in range(6):
+            for parameter in stack.parameters.values():
+                assert parameter.grad is not None
+                for index, seed in enumerate(seeds):
+                    parameter.grad[index] = torch.randn(parameter.shape[1:], generator=random[seed])
+            adam.step()
+            if step in leave:
+                adam.keep(leave[step])
+                seeds = [seeds[index] for index in leave[step]]
+        return {seed: stack.weights(index) for index, seed in enumerate(seeds)}
+
+    left = run([0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4], {1: [3, 1, 2], 3: [1]})
+    (alone,) = run([1], [0.2], {}).values()
+    assert list(left) == [1]
+    for name, value in alone.items():
+        assert torch.equal(left[1][name], value)
+    # Before the first step there is no state yet.
+    early = Stack(roles, [torch.Generator().manual_seed(seed) for seed in range(2)])
+    adam = StackAdam(early, [0.1, 0.2])
+    expected = early.weights(1)
+    adam.keep([1])
+    assert all(torch.equal(early.weights(0)[name], value) for name, value in expected.items())
+    assert early.size == 1

@@ -23,14 +23,17 @@ BASE_HIDDEN = 256
 
 @dataclass(frozen=True)
 class Role:
-    """The shape of one model's parameter, the deviation it starts with, its learning-rate factor, and what is
-    added at the start where the last index is the one before it plus 1.
+    """The shape of one model's parameter, the deviation it starts with, its learning-rate factor, what is
+    added at the start where the last index is the one before it plus 1, what is added everywhere, and a
+    factor on the optimiser's weight decay.
     """
 
     shape: tuple[int, ...]
     deviation: float
     rate: float
     diagonal: float = 0.0
+    constant: float = 0.0
+    decay: float = 0.0
 
 
 def embedding(*shape: int) -> Role:

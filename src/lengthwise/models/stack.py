@@ -4,7 +4,7 @@ One buffer holds all values and one all gradients, so that an optimiser step is 
 many parameters there are, and no operation mixes two models.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -30,7 +30,6 @@ class Stack:
         total = self.size * sum(_numel(role) for role in roles.values())
         self.values = torch.zeros(total, dtype=dtype, device=device)
         self.gradients = torch.zeros_like(self.values)
-        self.parameters: dict[str, Tensor] = {}
         for name, block in self._blocks(self.values):
             role = self.roles[name]
             for model, generator in enumerate(generators):
@@ -39,7 +38,14 @@ class Stack:
                 if role.diagonal:
                     above = torch.ones(role.shape, device=block.device).triu(1).tril(1)
                     block[model] += role.diagonal * above
-            self.parameters[name] = block.detach().requires_grad_()
+                if role.constant:
+                    block[model] += role.constant
+        self._name_parameters()
+
+    def _name_parameters(self) -> None:
+        self.parameters: dict[str, Tensor] = {
+            name: block.detach().requires_grad_() for name, block in self._blocks(self.values)
+        }
         for name, block in self._blocks(self.gradients):
             self.parameters[name].grad = block
 
@@ -50,14 +56,29 @@ class Stack:
             yield name, buffer[start:end].view(self.size, *role.shape)
             start = end
 
-    def spread(self, rates: Sequence[float]) -> Tensor:
-        """A buffer like ``values`` that holds rates[model] * role.rate at each parameter."""
+    def spread(
+        self, rates: Sequence[float], factor: Callable[[Role], float] = lambda role: role.rate
+    ) -> Tensor:
+        """A buffer like ``values`` that holds rates[model] * factor(role) at each parameter."""
         buffer = torch.empty_like(self.values)
         rates_M = torch.tensor(rates, dtype=torch.float64)
         for name, block in self._blocks(buffer):
             role = self.roles[name]
-            block.copy_((rates_M * role.rate).view(-1, *(1,) * len(role.shape)).expand_as(block))
+            block.copy_((rates_M * factor(role)).view(-1, *(1,) * len(role.shape)).expand_as(block))
         return buffer
+
+    def keep(self, models: Sequence[int], *others: Tensor) -> list[Tensor]:
+        """Go on with some of the models alone, in the order given; the gradients are cleared. Returns the
+        same models' parts of other buffers that are laid out like ``values``.
+        """
+        kept = [
+            torch.cat([block[list(models)].flatten() for _, block in self._blocks(buffer)])
+            for buffer in (self.values, *others)
+        ]
+        self.size = len(models)
+        self.values, self.gradients = kept[0], torch.zeros_like(kept[0])
+        self._name_parameters()
+        return kept[1:]
 
     def weights(self, model: int) -> dict[str, Tensor]:
         """A copy of one model's parameters, on the CPU."""

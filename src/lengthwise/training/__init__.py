@@ -1,6 +1,8 @@
 """How models are trained and measured: the ensemble loop, evaluation over lengths, plateaus."""
 
 from lengthwise.training.config import Evaluation, Training, length_grid
+from lengthwise.training.decoder_config import DecoderEvaluation, DecoderTraining
+from lengthwise.training.decoders import DecoderResult, start_decoders, train_decoders
 from lengthwise.training.evaluation import LossAtLength, loss_at_length
 from lengthwise.training.infinity import loss_at_infinity
 from lengthwise.training.loop import (
@@ -14,6 +16,9 @@ from lengthwise.training.measure import LossCurve, effective_length, evaluate
 from lengthwise.training.plateaus import Plateau, plateau
 
 __all__ = [
+    "DecoderEvaluation",
+    "DecoderResult",
+    "DecoderTraining",
     "Evaluation",
     "LossAtLength",
     "LossCurve",
@@ -27,7 +32,9 @@ __all__ = [
     "loss_at_infinity",
     "loss_at_length",
     "plateau",
+    "start_decoders",
     "start_ensemble",
+    "train_decoders",
     "train_on_counts",
     "train_on_tokens",
 ]

@@ -12,10 +12,11 @@ from torch import Tensor
 from lengthwise.models import LimitEnsemble, LimitModel
 from lengthwise.sequences import Summary
 from lengthwise.tasks import Task
+from lengthwise.training.adam import StackAdam
 from lengthwise.training.config import Training
 from lengthwise.training.data import count_batches, token_batches
 from lengthwise.training.randomness import generator
-from lengthwise.training.step import GraphStep, Step
+from lengthwise.training.step import step_of
 
 Progress = Callable[[int], None]
 """Called with the number of model-steps done since the last call."""
@@ -110,8 +111,15 @@ def _train(
 ) -> TrainingCurve:
     steps = trainings[0].steps
     assert all((t.steps, t.batch) == (steps, trainings[0].batch) for t in trainings)
-    kind = GraphStep if ensemble.stack.values.is_cuda else Step
-    step = kind(ensemble, forward, task, [training.learning_rate for training in trainings])
+    adam = StackAdam(ensemble.stack, [training.learning_rate for training in trainings])
+
+    def backward(*batch: Tensor) -> Tensor:
+        *inputs, target = batch
+        loss_M = task.loss(forward(*inputs), target.to(ensemble.stack.values.dtype)).mean(-1)
+        loss_M.sum().backward()
+        return loss_M
+
+    step = step_of(adam, backward)
     records = sorted({math.ceil(steps * (record + 1) / RECORDS) for record in range(RECORDS)})
     curve, since = [], 0
     for done, batch in enumerate(islice(batches, steps)):

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from lengthwise.models import LimitEnsemble
-from lengthwise.tasks import Task
 from lengthwise.training.adam import StackAdam
 
 ORDINARY_STEPS = 3
@@ -18,17 +16,15 @@ ORDINARY_STEPS = 3
 
 
 class Step:
-    """Forward, loss, backward and update of every model, on (inputs ..., target).
+    """Gradients and update of every model.
 
-    ``total`` sums the training loss of each model since ``take_total`` was last called.
+    ``backward``, called with the parts of a batch, adds each model's gradient to the stack's and returns the
+    training losses, one a model; ``take_total`` gives their sums since it was last called.
     """
 
-    def __init__(
-        self, ensemble: LimitEnsemble, forward: Callable[..., Tensor], task: Task, rates: Sequence[float]
-    ) -> None:
-        self._forward, self._task = forward, task
-        self._adam = StackAdam(ensemble.stack, rates)
-        self._total = torch.zeros_like(ensemble.stack.values[: ensemble.size])
+    def __init__(self, adam: StackAdam, backward: Callable[..., Tensor]) -> None:
+        self._adam, self._backward = adam, backward
+        self._total = torch.zeros_like(adam.stack.values[: adam.stack.size])
 
     def __call__(self, batch: Sequence[Tensor], schedule: float) -> None:
         """Take one step, at this share of the learning rates."""
@@ -42,9 +38,7 @@ class Step:
         return total
 
     def _work(self, batch: Sequence[Tensor]) -> None:
-        *inputs, target = batch
-        loss_M = self._task.loss(self._forward(*inputs), target.to(self._total.dtype)).mean(-1)
-        loss_M.sum().backward()
+        loss_M = self._backward(*batch)
         self._adam.step()
         self._total.add_(loss_M.detach())
 
@@ -52,8 +46,8 @@ class Step:
 class GraphStep(Step):
     """The same step on a GPU, replayed from a graph after the first few."""
 
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
+    def __init__(self, adam: StackAdam, backward: Callable[..., Tensor]) -> None:
+        super().__init__(adam, backward)
         self._done = 0
         self._graph = torch.cuda.CUDAGraph()
         self._batch: list[Tensor] = []
@@ -76,3 +70,8 @@ class GraphStep(Step):
                 static.copy_(part)
             self._graph.replay()
         self._done += 1
+
+
+def step_of(adam: StackAdam, backward: Callable[..., Tensor]) -> Step:
+    """The kind of step that suits the stack's device."""
+    return (GraphStep if adam.stack.values.is_cuda else Step)(adam, backward)

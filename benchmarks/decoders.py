@@ -1,0 +1,169 @@
+"""Training steps of decoders a second, beside a plain loop that trains one model at a time on the same work.
+
+The plain model is the GPT-2 of ``transformers`` if that is installed, otherwise a module of the same shape.
+Its loop draws from the same task, pads a batch to its longest stream and steps with PyTorch's AdamW. On both
+sides the best of many short turns counts, since other work on the machine slows threads that wait for each
+other most. Takes the names of tasks, by default all.
+"""
+
+import importlib.util
+import math
+import sys
+from collections.abc import Callable
+
+import torch
+from timing import device, machine, seconds
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+
+from lengthwise.models.decoder import DecoderModel
+from lengthwise.tasks import PredictionTask
+from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
+from lengthwise.training.adam import StackAdam
+from lengthwise.training.decoder_config import DecoderTraining
+from lengthwise.training.decoder_data import FreshData, lengths
+from lengthwise.training.decoder_step import Backward
+from lengthwise.training.decoders import BETAS, crew, start_decoders
+from lengthwise.training.step import step_of
+
+LENGTH, LONGEST, BATCH = 50, 150, 64
+TURNS, SECONDS = 40, 0.1
+
+Work = Callable[[int], None]
+"""Takes so many steps."""
+
+WORK: list[tuple[PredictionTask, DecoderModel, list[int]]] = [
+    (BinaryMajorityTask(), DecoderModel(width=16), [1, 16, 64]),
+    (CopyUniqueTask(), DecoderModel(layers=2, width=64, positions="learned"), [1, 2, 8]),
+]
+
+
+class Plain(nn.Module):
+    """GPT-2 in the plain way."""
+
+    def __init__(self, model: DecoderModel, vocabulary: int, positions: int) -> None:
+        super().__init__()
+        width = model.width
+        self.heads = model.heads
+        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(positions, width)
+        self.layers = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm": nn.LayerNorm(width),
+                    "into": nn.Linear(width, 3 * width),
+                    "out": nn.Linear(width, width),
+                    "mlp_norm": nn.LayerNorm(width),
+                    "mlp_in": nn.Linear(width, 4 * width),
+                    "mlp_out": nn.Linear(4 * width, width),
+                }
+            )
+            for _ in range(model.layers)
+        )
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, tokens: Tensor, positions: Tensor | None) -> Tensor:
+        """Logits at every position."""
+        x = self.tokens(tokens)
+        if positions is not None:
+            x = x + self.positions(positions)
+        for layer in self.layers:
+            assert isinstance(layer, nn.ModuleDict)
+            split = layer["into"](layer["norm"](x)).unflatten(-1, (3, self.heads, -1)).transpose(1, 3)
+            mixed = scaled_dot_product_attention(*split.unbind(2), is_causal=True)
+            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))
+            x = x + layer["mlp_out"](gelu(layer["mlp_in"](layer["mlp_norm"](x)), approximate="tanh"))
+        return self.norm(x) @ self.tokens.weight.mT
+
+
+def plain_model(model: DecoderModel, vocabulary: int, positions: int) -> tuple[str, nn.Module, Callable]:
+    """Its name, the module and what computes logits with it."""
+    if importlib.util.find_spec("transformers") is None:
+        module = Plain(model, vocabulary, positions)
+        return "a plain module", module, module
+    from transformers import (  # pyright: ignore[reportMissingImports]
+        GPT2Config,
+        GPT2LMHeadModel,
+    )
+
+    sizes = {"n_layer": model.layers, "n_head": model.heads, "n_embd": model.width, "n_positions": positions}
+    none = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "use_cache": False}
+    ends = {"bos_token_id": 0, "eos_token_id": vocabulary - 1}
+    module = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **sizes, **none, **ends))
+    if model.positions == "none":
+        nn.init.zeros_(module.transformer.wpe.weight).requires_grad_(False)
+    return "transformers", module, lambda t, p: module(input_ids=t, position_ids=p).logits
+
+
+def plain_steps(task: PredictionTask, model: DecoderModel) -> tuple[str, Work]:
+    """What the plain model is, and steps of it."""
+    rows, random = task.stream_length(LONGEST), torch.Generator(device()).manual_seed(0)
+    name, module, logits = plain_model(model, task.vocabulary, rows)
+    module.to(device())
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    adam = torch.optim.AdamW(trained, lr=1e-3, weight_decay=0.01)
+
+    def work(steps: int) -> None:
+        for _ in range(steps):
+            examples = task.sample(BATCH, task.shortest, LENGTH, random)
+            longest = int(lengths(examples.places, examples.scored).max())
+            target = torch.full_like(examples.tokens, -100)
+            stream = examples.scored.nonzero()[:, 0]
+            target[stream, examples.places[examples.scored]] = examples.target[examples.scored]
+            positions = None
+            if model.positions == "learned":
+                start = torch.randint(rows - longest + 1, (BATCH, 1), generator=random, device=device())
+                positions = start + torch.arange(longest, device=device())
+            found = logits(examples.tokens[:, :longest], positions)
+            cross_entropy(found.flatten(0, 1), target[:, :longest].flatten()).backward()
+            adam.step()
+            adam.zero_grad()
+
+    return name, work
+
+
+def ensemble_steps(task: PredictionTask, model: DecoderModel, models: int) -> Work:
+    """Steps of so many models at once."""
+    ensemble = start_decoders(model, task, range(models), LONGEST, device())
+    adam = StackAdam(ensemble.stack, [1e-3] * models, BETAS, 0.01)
+    data = FreshData(ensemble, task, length=LENGTH, batch=BATCH, seeds=range(models))
+    workers = crew(ensemble, task, DecoderTraining(length=LENGTH, batch=BATCH))
+    step = step_of(adam, Backward(ensemble, task, 0.0, workers))
+
+    def work(steps: int) -> None:
+        with workers:
+            for _ in range(steps):
+                step(data.take(workers).parts(), 1.0)
+
+    return work
+
+
+def best_rates(works: dict[str, tuple[Work, int]]) -> dict[str, float]:
+    """Model-steps a second of each, in turns."""
+    steps = {}
+    for name, (work, _) in works.items():
+        work(5)
+        steps[name] = math.ceil(SECONDS * 3 / seconds(lambda work=work: work(3)))
+    times = dict.fromkeys(works, math.inf)
+    for _ in range(TURNS):
+        for name, (work, _) in works.items():
+            taken = seconds(lambda work=work, name=name: work(steps[name]))
+            times[name] = min(times[name], taken / steps[name])
+    return {name: models / times[name] for name, (_, models) in works.items()}
+
+
+def main(tasks: list[str]) -> None:
+    print(machine())
+    for task, model, sizes in WORK:
+        if tasks and task.name not in tasks:
+            continue
+        shape = f"{model.layers}/{model.heads}/{model.width}, positions {model.positions}"
+        print(f"{task.title}, {shape}, batch {BATCH}, lengths {task.shortest} to {LENGTH}")
+        plain, work = plain_steps(task, model)
+        ours = {f"{size} at once": (ensemble_steps(task, model, size), size) for size in sizes}
+        rates = best_rates({plain: (work, 1), **ours})
+        for name, rate in rates.items():
+            print(f"  {name:>16s} {rate:10.1f} model-steps/s {rate / rates[plain]:7.1f} times")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,82 @@
+"""What the training of decoders and their evaluation are told."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lengthwise.tasks import PredictionTask
+from lengthwise.tasks._checks import positive, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderTraining:
+    """AdamW on fresh data, with a learning rate that falls linearly to 0.
+
+    - ``length``: inputs have lengths that are uniform among those of the task up to this;
+    - ``weight_decay``: of matrices and tables (embeddings among them), not of biases and LayerNorm weights;
+    - ``regulariser``: the factor on ``DecoderEnsemble.position_logits`` that is added to the loss;
+    - ``tf32``: a GPU may round what it multiplies to 11 bits, which makes it faster;
+    - ``seed`` decides both the first weights and the data.
+    """
+
+    length: int = 50
+    steps: int = 30_000
+    batch: int = 64
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    regulariser: float = 0.0
+    tf32: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole(self.length, "training length", 0)
+        whole(self.steps, "steps", 1)
+        whole(self.batch, "batch", 1)
+        whole(self.seed, "seed", 0)
+        object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
+        for name in ("weight_decay", "regulariser"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+            object.__setattr__(self, name, float(value))
+        if not isinstance(self.tf32, bool):
+            raise ValueError(f"tf32 must be true or false, got {self.tf32!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderEvaluation:
+    """When and where decoders are measured: in bins of input lengths that never overlap.
+
+    - ``ends``: the longest length of each bin; the first bin starts at the task's shortest input, each other
+      one behind the end of the bin before it;
+    - ``sequences``: how many each bin has, the same for all models;
+    - ``every``: so many steps lie between two evaluations; there is one after the last step too;
+    - ``stop``: a model that is perfect on the first bin is trained no further.
+    """
+
+    ends: Sequence[int] = (50, 100, 150)
+    sequences: int = 2000
+    every: int = 3000
+    stop: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ends", tuple(self.ends))
+        for end in self.ends:
+            whole(end, "the end of a bin", 0)
+        if not self.ends or list(self.ends) != sorted(set(self.ends)):
+            raise ValueError(f"the ends of the bins must be given and increase, got {list(self.ends)}")
+        whole(self.sequences, "sequences", 1)
+        whole(self.every, "every", 1)
+        whole(self.seed, "seed", 0)
+        if not isinstance(self.stop, bool):
+            raise ValueError(f"stop must be true or false, got {self.stop!r}")
+
+    def bins(self, task: PredictionTask) -> tuple[tuple[int, int], ...]:
+        """The shortest and the longest length of each bin; ``ValueError`` if a task has no input in one."""
+        starts = (task.shortest, *(end + 1 for end in self.ends[:-1]))
+        bins = tuple(zip(starts, self.ends, strict=True))
+        for low, high in bins:
+            if low > high or not task.lengths(low, high):
+                raise ValueError(f"{task.title} has no inputs of a length from {low} to {high}")
+        return bins

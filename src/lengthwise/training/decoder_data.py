@@ -1,0 +1,154 @@
+"""What decoders read: fresh batches for every model from its own random streams, and tests that all share.
+
+Axes: M model, K step, B stream, T position, A place, N any number of streams.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from lengthwise.models.decoder import DecoderEnsemble
+from lengthwise.models.positions import drawn_positions
+from lengthwise.models.token_counts import token_counts
+from lengthwise.tasks import Examples, PredictionTask
+from lengthwise.training.randomness import generator
+from lengthwise.training.workers import Workers
+
+DRAWN_AT_ONCE = {"cpu": 2**16, "cuda": 2**18}
+MOST_STEPS = 256
+"""A model's data is drawn for as many steps at a time as have so many tokens. Both are part of what makes a
+run reproducible: another value gives other draws from the same streams."""
+
+
+class Reading(NamedTuple):
+    """Examples, and what else a decoder is told of them: the positions of the tokens or, instead of the
+    tokens, their counts at each place (all that ``TokenCounts`` holds).
+    """
+
+    tokens: Tensor
+    places: Tensor
+    scored: Tensor
+    target: Tensor
+    more: tuple[Tensor, ...] = ()
+
+    def parts(self) -> tuple[Tensor, ...]:
+        """All tensors; ``reading`` takes them back."""
+        return (*self[:4], *self.more)
+
+
+def reading(*parts: Tensor) -> Reading:
+    """The tensors of ``Reading.parts`` put together again."""
+    tokens, places, scored, target, *more = parts
+    return Reading(tokens, places, scored, target, tuple(more))
+
+
+def lengths(places: Int[Tensor, "*N A"], scored: Bool[Tensor, "*N A"]) -> Int[Tensor, "*N"]:
+    """How many tokens of a stream matter: those up to the last scored place."""
+    return places.where(scored, 0).amax(-1) + 1
+
+
+def answers(scored: Bool[Tensor, "*N A"]) -> Int[Tensor, "*N"]:
+    """How many places of a stream matter: those up to the last scored one."""
+    return (scored * torch.arange(1, scored.shape[-1] + 1, device=scored.device)).amax(-1)
+
+
+def chances(
+    ensemble: DecoderEnsemble, streams: int, length: int, random: torch.Generator, *, testing: bool = False
+) -> tuple[Tensor, ...]:
+    """The random numbers that decide the positions of streams of up to this many tokens, where any do: in
+    testing, learned positions count from 0.
+    """
+    scheme = ensemble.model.positions
+    if scheme not in ("learned", "randomised") or (scheme == "learned" and testing):
+        return ()
+    shape = streams, 1 if scheme == "learned" else length
+    return (torch.rand(shape, dtype=torch.float64, generator=random, device=random.device),)
+
+
+def read(ensemble: DecoderEnsemble, examples: Examples, *chances: Tensor) -> Reading:
+    """Examples with what else the models must be told of them; there is no axis of models."""
+    tokens, places, scored = examples.tokens, examples.places, examples.scored
+    more: tuple[Tensor, ...] = ()
+    if ensemble.counted:
+        more = token_counts(tokens, places, ensemble.vocabulary, ensemble.stack.values.dtype)
+        tokens = tokens[:, :0]  # the counts are all that is needed
+    elif chances:
+        used = lengths(places, scored)
+        drawn = drawn_positions(
+            ensemble.model.positions, used, *chances, width=tokens.shape[1], span=ensemble.span
+        )
+        more = (drawn,)
+    return Reading(tokens, places, scored, examples.target, more)
+
+
+class FreshData:
+    """Batches without end, each model's from its own two random streams: one of examples, one of positions.
+
+    What is random is drawn model by model; the examples are then made of it for all models at once on a GPU,
+    and for the models of each thread in turn on a CPU.
+    """
+
+    def __init__(
+        self,
+        ensemble: DecoderEnsemble,
+        task: PredictionTask,
+        *,
+        length: int,
+        batch: int,
+        seeds: Sequence[int],
+    ) -> None:
+        self._ensemble, self._task, self._length, self._batch = ensemble, task, length, batch
+        device = ensemble.stack.values.device
+        purposes = ("data", "positions")
+        self._random = [[generator(seed, purpose, device) for purpose in purposes] for seed in seeds]
+        self._width = task.stream_length(length)
+        self._steps = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
+        self._drawn: list[Tensor] = []
+        self._taken = self._steps
+
+    def take(self, workers: Workers) -> Reading:
+        """The next batch of every model; on a CPU, its streams are ordered by falling length."""
+        if self._taken == self._steps:
+            self._drawn = self._draw(workers)
+            self._taken = 0
+        self._taken += 1
+        return reading(*(part[:, self._taken - 1] for part in self._drawn))
+
+    def keep(self, models: Sequence[int]) -> None:
+        """Go on with some of the models alone."""
+        self._random = [self._random[model] for model in models]
+        self._drawn = [part[list(models)] for part in self._drawn]
+
+    def _draw(self, workers: Workers) -> list[Tensor]:
+        """Batches for many steps."""
+        on_gpu = self._ensemble.stack.values.is_cuda
+        each = [self._random] if on_gpu else [[own] for own in self._random]
+        made = workers.map(self._made, each)
+        return [part.unflatten(0, (-1, self._steps, self._batch)) for part in _joined(made)]
+
+    def _made(self, random: Sequence[Sequence[torch.Generator]]) -> tuple[Tensor, ...]:
+        """The parts of readings of some models, one after the other."""
+        streams, task = self._steps * self._batch, self._task
+        noises = [task.noise(streams, task.shortest, self._length, data) for data, _ in random]
+        examples = task.examples(
+            *(torch.cat(parts) for parts in zip(*noises, strict=True)), high=self._length
+        )
+        placed = [chances(self._ensemble, streams, self._width, positions) for _, positions in random]
+        found = read(self._ensemble, examples, *_joined(placed))
+        if found.tokens.is_cuda or (self._ensemble.counted and bool(found.scored.all())):
+            return found.parts()
+        lengths_KB = lengths(found.places, found.scored).unflatten(0, (-1, self._batch))
+        order_KB = lengths_KB.argsort(dim=1, descending=True, stable=True)
+        first_K1 = self._batch * torch.arange(len(order_KB)).unsqueeze(1)
+        rows = (first_K1 + order_KB).flatten()
+        return tuple(part[rows] for part in found.parts())
+
+
+def _joined(several: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """Tuples of tensors as one, put behind each other along the first axis."""
+    if len(several) == 1:
+        return several[0]
+    return tuple(torch.cat(column) for column in zip(*several, strict=True))

@@ -1,0 +1,177 @@
+"""The loop that trains decoders: M models, each on its own data at its own rate; who is perfect leaves."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lengthwise.models.decoder import DecoderEnsemble, DecoderModel
+from lengthwise.tasks import PredictionTask
+from lengthwise.training.adam import StackAdam
+from lengthwise.training.decoder_config import DecoderEvaluation, DecoderTraining
+from lengthwise.training.decoder_data import FreshData
+from lengthwise.training.decoder_evaluation import accuracy, readings_of_bins
+from lengthwise.training.decoder_step import Backward
+from lengthwise.training.loop import Progress
+from lengthwise.training.pieces import numbers_of
+from lengthwise.training.randomness import generator
+from lengthwise.training.step import step_of
+from lengthwise.training.workers import Workers
+
+BETAS = (0.9, 0.999)
+
+
+@dataclass(frozen=True)
+class DecoderResult:
+    """What became of one model.
+
+    - ``steps``: after how many it was measured; it was trained for as many as the last one says;
+    - ``accuracy``: the share of right sequences then, by bin;
+    - ``loss``: the mean training loss since the measurement before;
+    - ``weights``: after the last step.
+    """
+
+    training: DecoderTraining
+    steps: tuple[int, ...]
+    accuracy: Float[Tensor, "measurements bins"]
+    loss: Float[Tensor, " measurements"]
+    weights: dict[str, Tensor]
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every sequence of the first bin was right in the end."""
+        return bool(self.accuracy[-1, 0] == 1)
+
+
+def linear(step: int, steps: int) -> float:
+    """The share of the learning rate at this step (from 0): 1 at the start, towards 0 at the end."""
+    return 1 - step / steps
+
+
+def start_decoders(
+    model: DecoderModel,
+    task: PredictionTask,
+    seeds: Sequence[int],
+    longest: int,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> DecoderEnsemble:
+    """Decoders at their first weights, one a seed, for inputs of lengths up to ``longest``."""
+    return DecoderEnsemble(
+        model,
+        vocabulary=task.vocabulary,
+        classes=None if task.kind == "token" else task.classes,
+        longest=task.stream_length(longest),
+        generators=[generator(seed, "weights") for seed in seeds],
+        device=device,
+        dtype=dtype,
+    )
+
+
+def train_decoders(
+    model: DecoderModel,
+    task: PredictionTask,
+    trainings: Sequence[DecoderTraining],
+    evaluation: DecoderEvaluation | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    progress: Progress | None = None,
+) -> list[DecoderResult]:
+    """Train and measure decoders of one shape together, one for each of ``trainings``, and tell of them all.
+
+    The trainings may differ in seed and learning rate. What becomes of a model does not depend on the others,
+    but for rounding: not on who they are, nor on when they leave. ``progress`` is called with the number of
+    model-steps that were done, or that a model that left will not need.
+    """
+    evaluation = evaluation or DecoderEvaluation()
+    _check(model, trainings)
+    first, seeds = trainings[0], [own.seed for own in trainings]
+    longest = max(first.length, *evaluation.ends)
+    ensemble = start_decoders(model, task, seeds, longest, device, dtype)
+    adam = StackAdam(ensemble.stack, [own.learning_rate for own in trainings], BETAS, first.weight_decay)
+    data = FreshData(ensemble, task, length=first.length, batch=first.batch, seeds=seeds)
+    tests = readings_of_bins(ensemble, task, evaluation)
+    records = [_Record(own) for own in trainings]
+    on_gpu, left, done = ensemble.stack.values.is_cuda, records, 0
+    with _rounding(on_gpu and first.tf32):
+        while left:
+            leaving: list[int] = []
+            with crew(ensemble, task, first) as workers:
+                step = step_of(adam, Backward(ensemble, task, first.regulariser, workers))
+                while not leaving:
+                    until = min(done + evaluation.every, first.steps)
+                    for number in range(done, until):
+                        step(data.take(workers).parts(), linear(number, first.steps))
+                        if progress:
+                            progress(len(left))
+                    rights = accuracy(ensemble, task, tests, workers)
+                    for record, right, loss in zip(left, rights, step.take_total(), strict=True):
+                        record.add(until, right, loss / (until - done))
+                    done = until
+                    for index, right in enumerate(rights):
+                        if done == first.steps or (evaluation.stop and right[0] == 1):
+                            leaving.append(index)
+            for index in leaving:
+                left[index].weights = ensemble.stack.weights(index)
+            if progress and done < first.steps:
+                progress(len(leaving) * (first.steps - done))
+            staying = [index for index in range(len(left)) if index not in leaving]
+            left = [left[index] for index in staying]
+            if left:
+                adam.keep(staying)
+                data.keep(staying)
+    return [record.result() for record in records]
+
+
+def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTraining) -> Workers:
+    """The threads that suit what is left of an ensemble."""
+    if ensemble.stack.values.is_cuda:
+        return Workers(1)
+    tokens, places = task.stream_length(training.length), task.answers(training.length)
+    return Workers(ensemble.size, numbers_of(ensemble, training.batch, tokens, places))
+
+
+class _Record:
+    """What is known so far of one model."""
+
+    def __init__(self, training: DecoderTraining) -> None:
+        self._training = training
+        self._rows: list[tuple[int, Tensor, Tensor]] = []
+        self.weights: dict[str, Tensor] = {}
+
+    def add(self, steps: int, accuracy: Tensor, loss: Tensor) -> None:
+        self._rows.append((steps, accuracy, loss))
+
+    def result(self) -> DecoderResult:
+        steps, accuracies, losses = zip(*self._rows, strict=True)
+        return DecoderResult(
+            self._training, steps, torch.stack(accuracies), torch.stack(losses), self.weights
+        )
+
+
+def _check(model: DecoderModel, trainings: Sequence[DecoderTraining]) -> None:
+    """Raise ``ValueError`` unless these trainings can share an ensemble of this model."""
+    if not trainings:
+        raise ValueError("there is nothing to train: give at least one training")
+    alike = {replace(own, seed=0, learning_rate=1.0) for own in trainings}
+    if len(alike) > 1:
+        raise ValueError("decoders that are trained together may differ in seed and learning rate alone")
+    if trainings[0].regulariser and model.positions != "learned":
+        raise ValueError(
+            f"the regulariser is of learned positions; a model with positions {model.positions!r} has none"
+        )
+
+
+@contextmanager
+def _rounding(tf32: bool) -> Iterator[None]:
+    """Let products of a GPU be rounded, or not."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
