@@ -5,7 +5,10 @@ alone, and the shortest that was then measured to suffice. Writes docs/reproduct
 """
 
 import argparse
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -30,43 +33,44 @@ def main() -> None:
     """Advise on every setting, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="models at each training length")
+    parser.add_argument("--processes", type=int, default=1, help="settings that are worked on at once")
     parser.add_argument("--output", type=Path, default=Path("runs/advice"), help="folder for the runs")
     parser.add_argument("--pages", type=Path, default=PAGES, help="folder for the table")
     given = parser.parse_args()
-    rows, begun = [], time.perf_counter()
-    for task, tolerance in track(SETTINGS, "advice", console=Console(stderr=True)):
-        started = time.perf_counter()
-        advice = lw.advise(
-            task,
-            tolerance=tolerance,
-            seeds=given.seeds,
-            seed=FIRST_SEED,
-            output=given.output,
-        )
-        predicted, confirmed = advice.predicted_length, advice.confirmed_length
-        low, high = advice.interval or (None, None)
-        ratio = confirmed / predicted if predicted and confirmed else None
-        knobs = ", ".join(f"{name} = {value}" for name, value in list(task.knobs.items())[:2])
-        rows.append(
-            {
-                "task": task.title,
-                "knobs": knobs,
-                "tolerance": tolerance,
-                "predicted": predicted,
-                "low": low,
-                "high": high,
-                "confirmed": confirmed,
-                "ratio": ratio,
-                "within": ratio is not None and 1 / FACTOR <= ratio <= FACTOR,
-                "reason": advice.prediction.reason,
-                "seconds": time.perf_counter() - started,
-            }
-        )
-        print(rows[-1], flush=True)
+    begun = time.perf_counter()
+    with ProcessPoolExecutor(given.processes, multiprocessing.get_context("spawn")) as pool:
+        work = pool.map(partial(advised, seeds=given.seeds, output=given.output), range(len(SETTINGS)))
+        rows = list(track(work, "advice", len(SETTINGS), console=Console(stderr=True)))
     table = pd.DataFrame(rows)
     given.pages.mkdir(parents=True, exist_ok=True)
     table.to_parquet(given.pages / "advice.parquet", index=False)
     (given.pages / "advice.md").write_text(page(table, given, time.perf_counter() - begun))
+
+
+def advised(index: int, *, seeds: int, output: Path) -> dict[str, object]:
+    """The row of one setting."""
+    task, tolerance = SETTINGS[index]
+    started = time.perf_counter()
+    folder = output / f"{index}-{task.name}"
+    advice = lw.advise(task, tolerance=tolerance, seeds=seeds, seed=FIRST_SEED, output=folder)
+    predicted, confirmed = advice.predicted_length, advice.confirmed_length
+    low, high = advice.interval or (None, None)
+    ratio = confirmed / predicted if predicted and confirmed else None
+    row = {
+        "task": task.title,
+        "knobs": ", ".join(f"{name} = {value}" for name, value in list(task.knobs.items())[:2]),
+        "tolerance": tolerance,
+        "predicted": predicted,
+        "low": low,
+        "high": high,
+        "confirmed": confirmed,
+        "ratio": ratio,
+        "within": ratio is not None and 1 / FACTOR <= ratio <= FACTOR,
+        "reason": advice.prediction.reason,
+        "seconds": time.perf_counter() - started,
+    }
+    print(row, flush=True)
+    return row
 
 
 def page(table: pd.DataFrame, given: argparse.Namespace, seconds: float) -> str:
@@ -74,7 +78,7 @@ def page(table: pd.DataFrame, given: argparse.Namespace, seconds: float) -> str:
     lines = [
         "# Advice: predicted and confirmed training lengths",
         "",
-        f"Command: `python benchmarks/advice.py --seeds {given.seeds}`. Machine: "
+        f"Command: `python benchmarks/advice.py --seeds {given.seeds} --processes {given.processes}`. Machine: "
         f"{machine_words(None)}; {seconds:.0f} s. Seeds {FIRST_SEED} to {FIRST_SEED + given.seeds - 1}. The "
         "fit was chosen on SimpleTask with omega 4, 8 and 16, and how long a pilot goes on with one look at "
         "in-context 1-gram over 2 tokens; none of these settings is among them, and tolerances were fixed "

@@ -3,7 +3,7 @@
 The plain model is the GPT-2 of ``transformers`` if that is installed, otherwise a module of the same shape.
 Its loop draws from the same task, pads a batch to its longest stream and steps with PyTorch's AdamW. On both
 sides the best of many short turns counts, since other work on the machine slows threads that wait for each
-other most. Takes the names of tasks, by default all.
+other most. Takes the names of tasks, by default all; --profile then tells where the time of a step goes.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attentio
 
 from lengthwise.models.decoder import DecoderModel
 from lengthwise.tasks import PredictionTask
-from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
+from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyRepeatTask, CopyUniqueTask
 from lengthwise.training.adam import StackAdam
 from lengthwise.training.decoder_config import DecoderTraining
 from lengthwise.training.decoder_data import FreshData, lengths
@@ -27,15 +27,25 @@ from lengthwise.training.decoders import BETAS, crew, start_decoders
 from lengthwise.training.step import step_of
 
 LENGTH, LONGEST, BATCH = 50, 150, 64
-TURNS, SECONDS = 40, 0.1
+TURNS, SECONDS = 12, 0.1
 
 Work = Callable[[int], None]
 """Takes so many steps."""
 
-WORK: list[tuple[PredictionTask, DecoderModel, list[int]]] = [
-    (BinaryMajorityTask(), DecoderModel(width=16), [1, 16, 64]),
-    (CopyUniqueTask(), DecoderModel(layers=2, width=64, positions="learned"), [1, 2, 8]),
+WORK: list[tuple[PredictionTask, DecoderModel, dict[str, list[int]]]] = [
+    (BinaryMajorityTask(), DecoderModel(width=16), {"cpu": [1, 16, 64], "cuda": [1, 64, 512, 2048]}),
+    (
+        CopyUniqueTask(),
+        DecoderModel(layers=2, width=64, positions="learned"),
+        {"cpu": [1, 2, 8], "cuda": [1, 16, 64]},
+    ),
+    (
+        CopyRepeatTask(),
+        DecoderModel(layers=4, heads=4, width=256, positions="learned"),
+        {"cpu": [1], "cuda": [1, 8, 16]},
+    ),
 ]
+"""What is trained, and how many models at once."""
 
 
 class Plain(nn.Module):
@@ -121,8 +131,8 @@ def plain_steps(task: PredictionTask, model: DecoderModel) -> tuple[str, Work]:
     return name, work
 
 
-def ensemble_steps(task: PredictionTask, model: DecoderModel, models: int) -> Work:
-    """Steps of so many models at once."""
+def ensemble_steps(task: PredictionTask, model: DecoderModel, models: int) -> tuple[Work, int, int]:
+    """Steps of so many models at once; how many models, and for how many steps data is drawn at a time."""
     ensemble = start_decoders(model, task, range(models), LONGEST, device())
     adam = StackAdam(ensemble.stack, [1e-3] * models, BETAS, 0.01)
     data = FreshData(ensemble, task, length=LENGTH, batch=BATCH, seeds=range(models))
@@ -134,24 +144,38 @@ def ensemble_steps(task: PredictionTask, model: DecoderModel, models: int) -> Wo
             for _ in range(steps):
                 step(data.take(workers).parts(), 1.0)
 
-    return work
+    return work, models, data.steps_at_once
 
 
-def best_rates(works: dict[str, tuple[Work, int]]) -> dict[str, float]:
-    """Model-steps a second of each, in turns."""
+def best_rates(works: dict[str, tuple[Work, int, int]]) -> dict[str, float]:
+    """Model-steps a second of each, in turns; every turn makes as much data as it uses."""
     steps = {}
-    for name, (work, _) in works.items():
-        work(5)
-        steps[name] = math.ceil(SECONDS * 3 / seconds(lambda work=work: work(3)))
+    for name, (work, _, at_once) in works.items():
+        work(at_once)
+        steps[name] = at_once * math.ceil(SECONDS / seconds(lambda work=work, n=at_once: work(n)))
     times = dict.fromkeys(works, math.inf)
     for _ in range(TURNS):
-        for name, (work, _) in works.items():
+        for name, (work, _, _) in works.items():
             taken = seconds(lambda work=work, name=name: work(steps[name]))
             times[name] = min(times[name], taken / steps[name])
-    return {name: models / times[name] for name, (_, models) in works.items()}
+    return {name: models / times[name] for name, (_, models, _) in works.items()}
 
 
-def main(tasks: list[str]) -> None:
+def profile(work: Work) -> None:
+    """Where the time of ten steps goes: the operations that take most of it."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities = [torch.profiler.ProfilerActivity.CUDA]
+    work(5)
+    with torch.profiler.profile(activities=activities) as found:
+        work(10)
+    key = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
+    print(found.key_averages().table(sort_by=key, row_limit=20, max_name_column_width=60))
+
+
+def main(words: list[str]) -> None:
+    tasks = [word for word in words if word != "--profile"]
+    torch.set_float32_matmul_precision("high")  # on a GPU, for both sides
     print(machine())
     for task, model, sizes in WORK:
         if tasks and task.name not in tasks:
@@ -159,10 +183,12 @@ def main(tasks: list[str]) -> None:
         shape = f"{model.layers}/{model.heads}/{model.width}, positions {model.positions}"
         print(f"{task.title}, {shape}, batch {BATCH}, lengths {task.shortest} to {LENGTH}")
         plain, work = plain_steps(task, model)
-        ours = {f"{size} at once": (ensemble_steps(task, model, size), size) for size in sizes}
-        rates = best_rates({plain: (work, 1), **ours})
+        ours = {f"{size} at once": ensemble_steps(task, model, size) for size in sizes[device()]}
+        rates = best_rates({plain: (work, 1, 1), **ours})
         for name, rate in rates.items():
-            print(f"  {name:>16s} {rate:10.1f} model-steps/s {rate / rates[plain]:7.1f} times")
+            print(f"  {name:>16s} {rate:10.1f} model-steps/s {rate / rates[plain]:7.1f} times", flush=True)
+        if "--profile" in words:
+            profile(next(reversed(ours.values()))[0])
 
 
 if __name__ == "__main__":

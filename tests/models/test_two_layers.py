@@ -16,6 +16,7 @@ RECIPES = st.fixed_dictionaries(
         "heads": st.integers(1, 3),
         "period": st.integers(1, 3),
         "locality": st.sampled_from([None, 0, 1, 3]),
+        "local_heads": st.sampled_from([None, 0, 1]),
         "vocabulary": st.integers(1, 4),
         "outputs": st.integers(1, 3),
         "models": st.integers(1, 3),
@@ -28,7 +29,7 @@ RECIPES = st.fixed_dictionaries(
 
 
 def build(recipe):
-    names = ("width", "hidden", "heads", "period", "locality")
+    names = ("width", "hidden", "heads", "period", "locality", "local_heads")
     model = lw.LimitModel(layers=2, **{name: recipe[name] for name in names})
     random = torch.Generator().manual_seed(recipe["seed"])
     ensemble = LimitEnsemble(

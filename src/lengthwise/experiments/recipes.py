@@ -34,8 +34,9 @@ def recipe(task: Task | PredictionTask) -> Recipe:
 
     - ModPTask: one layer with its period, no MLP, and training lengths that vary, since a model with
       positions that is always read at one residue learns nothing of the others;
-    - in-context k-gram: two layers without MLP, k + 1 heads that may single out the last k positions, and
-      fewer and smaller steps, since some seeds drift off to worse models later on;
+    - in-context k-gram: two layers without MLP; k heads that may single out one of the last k positions, and
+      one that attends by tokens alone, since a local logit of its own comes to rest near 1, where the limit
+      of the loss is out of reach; fewer and smaller steps, since some seeds drift off to worse models later;
     - any other: one layer with an MLP and the period and locality that theory names.
     """
     if isinstance(task, PredictionTask):
@@ -44,7 +45,9 @@ def recipe(task: Task | PredictionTask) -> Recipe:
         )
     theory = task.theory
     if isinstance(task, KGramTask):
-        model = LimitModel(width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k)
+        model = LimitModel(
+            width=32, hidden=0, heads=task.k + 1, layers=2, locality=task.k, local_heads=task.k
+        )
         training = Training(length=task.shortest, batch=128, steps=2000, learning_rate=5e-4)
         strings = Evaluation(lengths=length_grid(LONGEST_STRINGS, each=4), sequences=512)
         return Recipe(model, training, strings)

@@ -32,6 +32,7 @@ class LimitModel:
     - ``period``: of the positional embedding; 1 means none;
     - ``locality``: the largest distance with a learnable logit of its own (of two layers, in the first);
       None means no such logits;
+    - ``local_heads``: how many heads have such logits, the first ones; None means all;
     - ``precision``: ``Infinite()`` trains plain softmax attention, ``Finite(bits)`` attention sharpened
       by log N and cut off at 2^-bits.
     """
@@ -42,6 +43,7 @@ class LimitModel:
     layers: int = 1
     period: int = 1
     locality: int | None = None
+    local_heads: int | None = None
     precision: Precision = field(default_factory=Infinite)
 
     def __post_init__(self) -> None:
@@ -51,6 +53,15 @@ class LimitModel:
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
         if self.locality is not None and (not isinstance(self.locality, int) or self.locality < 0):
             raise ValueError(f"locality must be None or a whole number of at least 0, got {self.locality!r}")
+        if self.local_heads is not None and (
+            isinstance(self.local_heads, bool)
+            or not isinstance(self.local_heads, int)
+            or not 0 <= self.local_heads <= self.heads
+        ):
+            raise ValueError(
+                f"local_heads must be None or a whole number from 0 to the number of heads, {self.heads}, "
+                f"got {self.local_heads!r}"
+            )
         if self.layers > 2:
             raise ValueError(f"layers must be 1 or 2: ensembles of {self.layers} layers are not implemented")
         if self.layers == 2 and not isinstance(self.precision, Infinite):
@@ -87,6 +98,7 @@ class LimitModel:
                 width=width,
                 hidden=hidden,
                 window=window,
+                local_heads=self.local_heads,
             )
         roles = {"embedding": mup.embedding(vocabulary, width)}
         if self.period > 1:
@@ -100,7 +112,7 @@ class LimitModel:
                 f"layers.{layer}.mlp_out": mup.mlp_out(width, hidden),
             }
             if window is not None:
-                roles[f"layers.{layer}.local"] = mup.local_logits(heads, window)
+                roles[f"layers.{layer}.local"] = mup.local_logits(heads, window, rows=self.local_heads)
         return roles | {"readout": mup.readout(outputs, width)}
 
 

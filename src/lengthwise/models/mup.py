@@ -24,8 +24,8 @@ BASE_HIDDEN = 256
 @dataclass(frozen=True)
 class Role:
     """The shape of one model's parameter, the deviation it starts with, its learning-rate factor, what is
-    added at the start where the last index is the one before it plus 1, what is added everywhere, and a
-    factor on the optimiser's weight decay.
+    added at the start where the last index is the one before it plus 1, what is added everywhere, a factor on
+    the optimiser's weight decay, and how many of its rows there are to learn (None: all; the others stay 0).
     """
 
     shape: tuple[int, ...]
@@ -34,6 +34,7 @@ class Role:
     diagonal: float = 0.0
     constant: float = 0.0
     decay: float = 0.0
+    rows: int | None = None
 
 
 def embedding(*shape: int) -> Role:
@@ -46,9 +47,9 @@ def bias(*shape: int) -> Role:
     return Role(shape, 1.0, 1.0)
 
 
-def local_logits(*shape: int) -> Role:
-    """Logits by distance: they start at none and move like a bias."""
-    return Role(shape, 0.0, 1.0)
+def local_logits(*shape: int, rows: int | None = None) -> Role:
+    """Logits by distance, of the first heads alone or of all: they start at none and move like a bias."""
+    return Role(shape, 0.0, 1.0, rows=rows)
 
 
 def bilinear(*shape: int, mlp: bool = True) -> Role:
@@ -80,7 +81,15 @@ def mlp_out(width: int, hidden: int) -> Role:
 
 
 def two_layers(
-    vocabulary: int, outputs: int, *, period: int, heads: int, width: int, hidden: int, window: int | None
+    vocabulary: int,
+    outputs: int,
+    *,
+    period: int,
+    heads: int,
+    width: int,
+    hidden: int,
+    window: int | None,
+    local_heads: int | None,
 ) -> dict[str, Role]:
     """All parameters of a two-layer model, by the names of ``LimitTransformer``.
 
@@ -105,7 +114,9 @@ def two_layers(
             f"layers.{layer}.mlp_out": mlp_out(width, hidden),
         }
     if window is not None:
-        roles["layers.0.local"] = Role((heads, window), 0.1, 3 * rate, diagonal=2.0)
+        roles["layers.0.local"] = Role(
+            (heads, window), 0.1, 3 * rate, diagonal=2.0, rows=local_heads
+        )
     return roles | {"readout": Role((outputs, width), 1 / width, rate * BASE_WIDTH / width)}
 
 

@@ -40,6 +40,8 @@ class Stack:
                     block[model] += role.diagonal * above
                 if role.constant:
                     block[model] += role.constant
+                if role.rows is not None:
+                    block[model, role.rows :] = 0
         self._name_parameters()
 
     def _name_parameters(self) -> None:
@@ -59,12 +61,16 @@ class Stack:
     def spread(
         self, rates: Sequence[float], factor: Callable[[Role], float] = lambda role: role.rate
     ) -> Tensor:
-        """A buffer like ``values`` that holds rates[model] * factor(role) at each parameter."""
+        """A buffer like ``values`` that holds rates[model] * factor(role) at each parameter that is learned,
+        and 0 at the others.
+        """
         buffer = torch.empty_like(self.values)
         rates_M = torch.tensor(rates, dtype=torch.float64)
         for name, block in self._blocks(buffer):
             role = self.roles[name]
             block.copy_((rates_M * factor(role)).view(-1, *(1,) * len(role.shape)).expand_as(block))
+            if role.rows is not None:
+                block[:, role.rows :] = 0
         return buffer
 
     def keep(self, models: Sequence[int], *others: Tensor) -> list[Tensor]:

@@ -87,8 +87,8 @@ def read(ensemble: DecoderEnsemble, examples: Examples, *chances: Tensor) -> Rea
 class FreshData:
     """Batches without end, each model's from its own two random streams: one of examples, one of positions.
 
-    What is random is drawn model by model; the examples are then made of it for all models at once on a GPU,
-    and for the models of each thread in turn on a CPU.
+    What is random is drawn model by model, for ``steps_at_once`` steps; the examples are then made of it for
+    all models at once on a GPU, and for the models of each thread in turn on a CPU.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class FreshData:
         purposes = ("data", "positions")
         self._random = [[generator(seed, purpose, device) for purpose in purposes] for seed in seeds]
         self._width = task.stream_length(length)
-        self._steps = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
+        self.steps_at_once = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
         self._drawn: list[Tensor] = []
-        self._taken = self._steps
+        self._taken = self.steps_at_once
 
     def take(self, workers: Workers) -> Reading:
         """The next batch of every model; on a CPU, its streams are ordered by falling length."""
-        if self._taken == self._steps:
+        if self._taken == self.steps_at_once:
             self._drawn = self._draw(workers)
             self._taken = 0
         self._taken += 1
@@ -127,11 +127,11 @@ class FreshData:
         on_gpu = self._ensemble.stack.values.is_cuda
         each = [self._random] if on_gpu else [[own] for own in self._random]
         made = workers.map(self._made, each)
-        return [part.unflatten(0, (-1, self._steps, self._batch)) for part in _joined(made)]
+        return [part.unflatten(0, (-1, self.steps_at_once, self._batch)) for part in _joined(made)]
 
     def _made(self, random: Sequence[Sequence[torch.Generator]]) -> tuple[Tensor, ...]:
         """The parts of readings of some models, one after the other."""
-        streams, task = self._steps * self._batch, self._task
+        streams, task = self.steps_at_once * self._batch, self._task
         noises = [task.noise(streams, task.shortest, self._length, data) for data, _ in random]
         examples = task.examples(
             *(torch.cat(parts) for parts in zip(*noises, strict=True)), high=self._length
