@@ -78,10 +78,11 @@ def page(table: pd.DataFrame, given: argparse.Namespace, seconds: float) -> str:
     lines = [
         "# Advice: predicted and confirmed training lengths",
         "",
-        f"Command: `python benchmarks/advice.py --seeds {given.seeds} --processes {given.processes}`. Machine: "
-        f"{machine_words(None)}; {seconds:.0f} s. Seeds {FIRST_SEED} to {FIRST_SEED + given.seeds - 1}. The "
-        "fit was chosen on SimpleTask with omega 4, 8 and 16, and how long a pilot goes on with one look at "
-        "in-context 1-gram over 2 tokens; none of these settings is among them, and tolerances were fixed "
+        f"Command: `python benchmarks/advice.py --seeds {given.seeds} --processes {given.processes}`. "
+        f"Machine: {machine_words(None)}; {seconds:.0f} s. "
+        f"Seeds {FIRST_SEED} to {FIRST_SEED + given.seeds - 1}. "
+        "The fit was chosen on SimpleTask with omega 4, 8 and 16, and how long a pilot goes on with one look "
+        "at in-context 1-gram over 2 tokens; none of these settings is among them, and tolerances were fixed "
         "beforehand.",
         "",
         f"The confirmed length is within a factor {FACTOR} of the prediction in **{table['within'].sum()} of "
