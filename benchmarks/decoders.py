@@ -10,6 +10,7 @@ import importlib.util
 import math
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from timing import device, machine, seconds
@@ -20,7 +21,7 @@ from lengthwise.models.decoder import DecoderModel
 from lengthwise.tasks import PredictionTask
 from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyRepeatTask, CopyUniqueTask
 from lengthwise.training.adam import StackAdam
-from lengthwise.training.decoder_config import DecoderTraining
+from lengthwise.training.decoder_config import DecoderTraining, Rounding
 from lengthwise.training.decoder_data import FreshData, lengths
 from lengthwise.training.decoder_step import Backward
 from lengthwise.training.decoders import BETAS, crew, start_decoders
@@ -95,9 +96,14 @@ def plain_model(model: DecoderModel, vocabulary: int, positions: int) -> tuple[s
         GPT2LMHeadModel,
     )
 
-    sizes = {"n_layer": model.layers, "n_head": model.heads, "n_embd": model.width, "n_positions": positions}
-    none = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "use_cache": False}
-    ends = {"bos_token_id": 0, "eos_token_id": vocabulary - 1}
+    sizes: dict[str, Any] = {
+        "n_layer": model.layers,
+        "n_head": model.heads,
+        "n_embd": model.width,
+        "n_positions": positions,
+    }
+    none: dict[str, Any] = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "use_cache": False}
+    ends: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": vocabulary - 1}
     module = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **sizes, **none, **ends))
     if model.positions == "none":
         nn.init.zeros_(module.transformer.wpe.weight).requires_grad_(False)
@@ -131,18 +137,21 @@ def plain_steps(task: PredictionTask, model: DecoderModel) -> tuple[str, Work]:
     return name, work
 
 
-def ensemble_steps(task: PredictionTask, model: DecoderModel, models: int) -> tuple[Work, int, int]:
+def ensemble_steps(
+    task: PredictionTask, model: DecoderModel, models: int, rounding: Rounding = "tf32"
+) -> tuple[Work, int, int]:
     """Steps of so many models at once; how many models, and for how many steps data is drawn at a time."""
     ensemble = start_decoders(model, task, range(models), LONGEST, device())
     adam = StackAdam(ensemble.stack, [1e-3] * models, BETAS, 0.01)
     data = FreshData(ensemble, task, length=LENGTH, batch=BATCH, seeds=range(models))
     workers = crew(ensemble, task, DecoderTraining(length=LENGTH, batch=BATCH))
-    step = step_of(adam, Backward(ensemble, task, 0.0, workers))
+    step = step_of(adam, Backward(ensemble, task, 0.0, workers, rounding))
 
     def work(steps: int) -> None:
         with workers:
             for _ in range(steps):
-                step(data.take(workers).parts(), 1.0)
+                batch = data.take(workers)
+                step(batch.parts(), 1.0, groups=data.groups())
 
     return work, models, data.steps_at_once
 
@@ -184,6 +193,9 @@ def main(words: list[str]) -> None:
         print(f"{task.title}, {shape}, batch {BATCH}, lengths {task.shortest} to {LENGTH}")
         plain, work = plain_steps(task, model)
         ours = {f"{size} at once": ensemble_steps(task, model, size) for size in sizes[device()]}
+        if torch.cuda.is_available():
+            size = sizes["cuda"][-1]
+            ours[f"{size}, bfloat16"] = ensemble_steps(task, model, size, "bfloat16")
         rates = best_rates({plain: (work, 1, 1), **ours})
         for name, rate in rates.items():
             print(f"  {name:>16s} {rate:10.1f} model-steps/s {rate / rates[plain]:7.1f} times", flush=True)

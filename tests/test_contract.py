@@ -58,8 +58,18 @@ def test_crasp():
     assert lw.crasp.decide("(ab)*", alphabet="ab", acceptance="eos", positional=False).answer is True
 
 
+def test_runs_of_both_families():
+    limit = lw.Run(lw.task("simple", omega=8), lw.LimitModel(), lw.Training(length=8))
+    decoder = lw.Run(lw.task("copy-unique"), lw.DecoderModel(), lw.DecoderTraining())
+    assert (limit.evaluation, decoder.evaluation) == (lw.Evaluation(), lw.DecoderEvaluation())
+    assert callable(lw.train)
+    assert callable(lw.plateaus)
+    assert callable(lw.accuracies)
+    assert all(hasattr(lw, name) for name in lw.__all__)
+
+
 def test_commands(capsys):
-    names = "demo advise bound simulate sweep reproduce crasp tasks"
+    names = "demo advise bound simulate train sweep reproduce crasp tasks"
     assert set(names.split()) <= set(COMMANDS)
     assert main(["tasks", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)

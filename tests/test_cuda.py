@@ -14,7 +14,7 @@ from lengthwise.models.limit import LimitEnsemble
 from lengthwise.sequences import Summary, counts, prefix_counts, summarize
 from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
 from lengthwise.tasks.formal import LanguageTask
-from lengthwise.training import start_ensemble
+from lengthwise.training import decoder_data, start_ensemble
 from lengthwise.training.adam import StackAdam
 from lengthwise.training.data import count_batches
 from lengthwise.training.decoder_config import DecoderEvaluation, DecoderTraining
@@ -125,6 +125,40 @@ def test_a_replayed_step_of_decoders_is_the_ordinary_step(task, model):
     for values, total in results[1:]:
         torch.testing.assert_close(total, results[0][1], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(values, results[0][0], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("task", "model"), DECODERS[1:])
+def test_groups_change_nothing(task, model, monkeypatch):
+    """Gradients of batches that are padded in groups, against those of whole batches."""
+    monkeypatch.setattr(decoder_data, "LARGE", 2**10)
+    ensemble = start_decoders(model, task, range(3), 9, "cuda", torch.float64)
+    data, workers = FreshData(ensemble, task, length=9, batch=32, seeds=range(3)), Workers(1)
+    backward, grouped = Backward(ensemble, task, 0.0, workers), 0
+    for _ in range(20):
+        parts, groups = data.take(workers).parts(), data.groups()
+        grouped += groups is not None
+        found = []
+        for told in (None, groups):
+            ensemble.stack.gradients.zero_()
+            found.append((backward(*parts, groups=told), ensemble.stack.gradients.clone()))
+        torch.testing.assert_close(found[1], found[0], rtol=1e-9, atol=1e-12)
+    assert grouped > 10
+
+
+@pytest.mark.parametrize(("task", "model"), DECODERS[1:])
+def test_rounding_is_small(task, model):
+    """The gradient in bfloat16 points where that in float32 does."""
+    ensemble = start_decoders(model, task, range(3), 9, "cuda")
+    data, workers = FreshData(ensemble, task, length=9, batch=64, seeds=range(3)), Workers(1)
+    with torch.no_grad():
+        ensemble.stack.values.mul_(5)  # logits are then not almost equal
+    parts, found = data.take(workers).parts(), []
+    for rounding in ("none", "bfloat16"):
+        ensemble.stack.gradients.zero_()
+        loss = Backward(ensemble, task, 0.0, workers, rounding)(*parts, groups=data.groups())
+        found.append((loss, ensemble.stack.gradients.clone()))
+    torch.testing.assert_close(found[1][0], found[0][0], rtol=0.01, atol=0.01)
+    assert 0.98 < torch.cosine_similarity(found[0][1], found[1][1], dim=0) < 1 - 1e-7
 
 
 @pytest.mark.parametrize(("task", "model"), DECODERS)

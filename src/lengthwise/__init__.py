@@ -11,9 +11,10 @@ from lengthwise._version import __version__
 if TYPE_CHECKING:
     from lengthwise import crasp
     from lengthwise.bounds import Bound, Divergence, average_error, bound, divergence, tightness
-    from lengthwise.experiments import Advice, Run, Store, advise, plateaus, train, vary
+    from lengthwise.experiments import Advice, Run, Store, accuracies, advise, plateaus, train, vary
+    from lengthwise.experiments.predictions import Prediction, predict
     from lengthwise.limit import Finite, Infinite, LimitLayer, LimitTransformer, constructions
-    from lengthwise.models import LimitModel
+    from lengthwise.models import DecoderModel, LimitModel
     from lengthwise.sequences import Summary, summarize
     from lengthwise.simulation import Simulation, simulate
     from lengthwise.tasks import (
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
         task,
     )
     from lengthwise.training import (
+        AccuracyCurve,
+        Decoder,
+        DecoderEvaluation,
+        DecoderTraining,
         Evaluation,
         LossCurve,
         Plateau,
@@ -41,9 +46,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "bounds": ("Bound", "Divergence", "average_error", "bound", "divergence", "tightness"),
-    "experiments": ("Advice", "Run", "Store", "advise", "plateaus", "train", "vary"),
+    "experiments": ("Advice", "Run", "Store", "accuracies", "advise", "plateaus", "train", "vary"),
+    "experiments.predictions": ("Prediction", "predict"),
     "limit": ("Finite", "Infinite", "LimitLayer", "LimitTransformer"),
-    "models": ("LimitModel",),
+    "models": ("DecoderModel", "LimitModel"),
     "sequences": ("Summary", "summarize"),
     "simulation": ("Simulation", "simulate"),
     "tasks": (
@@ -60,6 +66,10 @@ _HOMES = {
         "task",
     ),
     "training": (
+        "AccuracyCurve",
+        "Decoder",
+        "DecoderEvaluation",
+        "DecoderTraining",
         "Evaluation",
         "LossCurve",
         "Plateau",
@@ -74,9 +84,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"constructions": "limit.constructions", "crasp": "crasp"}
 
 __all__ = [
+    "AccuracyCurve",
     "Advice",
     "Bound",
     "CountTask",
+    "Decoder",
+    "DecoderEvaluation",
+    "DecoderModel",
+    "DecoderTraining",
     "Divergence",
     "Evaluation",
     "Examples",
@@ -90,6 +105,7 @@ __all__ = [
     "LossCurve",
     "ModPTask",
     "Plateau",
+    "Prediction",
     "PredictionTask",
     "Run",
     "SimpleTask",
@@ -100,6 +116,7 @@ __all__ = [
     "Theory",
     "Training",
     "__version__",
+    "accuracies",
     "advise",
     "average_error",
     "bound",
@@ -111,6 +128,7 @@ __all__ = [
     "language",
     "plateau",
     "plateaus",
+    "predict",
     "simulate",
     "summarize",
     "task",

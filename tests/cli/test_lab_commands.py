@@ -7,7 +7,7 @@ import pytest
 from test_main import fails
 
 import lengthwise as lw
-from lengthwise.cli import main, reproduce
+from lengthwise.cli import figures, main
 from lengthwise.experiments.izzo import Study
 
 SMALL = lw.Evaluation(lengths=(20, 40, 80, 160, 320, 640), sequences=32)
@@ -142,7 +142,7 @@ STUDIES = {
     ("figure", "names"), [("figure1", "abcc"), ("figure3", "d"), ("figure4", "abccabcc")]
 )
 def test_reproductions_test_their_claims(capsys, tmp_path, monkeypatch, figure, names):
-    monkeypatch.setattr(reproduce, "studies", lambda name, scale, seed: STUDIES[name])
+    monkeypatch.setattr(figures, "studies", lambda name, scale, seed: STUDIES[name])
     assert main(["reproduce", figure, "--output", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "".join(claim["name"] for claim in told["claims"]) == names

@@ -9,7 +9,8 @@ from test_main import fails
 
 from lengthwise.cli import main
 from lengthwise.crasp import library, parse
-from lengthwise.tasks import TASKS
+from lengthwise.experiments.predictions import predict
+from lengthwise.tasks import PREDICTION_TASKS, TASKS, task
 
 CONTRACT = {"name", "knobs", "period", "locality", "in_crasp"}
 
@@ -26,8 +27,11 @@ def listed():
 
 def test_everything_has_the_keys_that_scripts_rely_on(listed):
     assert all(set(one) >= CONTRACT for one in listed.values())
-    assert set(listed) == {*TASKS, *library.names()}
-    assert {name for name, one in listed.items() if one["trainable"]} == set(TASKS)
+    assert set(listed) == {*TASKS, *PREDICTION_TASKS, *library.names()}
+    assert {name for name, one in listed.items() if one["trainable"]} == {*TASKS, *PREDICTION_TASKS}
+    for name, one in listed.items():
+        if one["trainable"]:
+            assert task(name, **one["knobs"]).name == name
 
 
 def test_entries_tell_their_programs_and_where_they_stand(listed):
@@ -39,7 +43,8 @@ def test_entries_tell_their_programs_and_where_they_stand(listed):
         if len(one["program"]) > 100_000:
             continue  # sort: parsing that takes seconds
         program = parse(one["program"])
-        assert (program.period, program.locality) == (one["period"], one["locality"])
+        if name not in PREDICTION_TASKS:
+            assert (program.period, program.locality) == (one["period"], one["locality"])
         # The same formulas: nodes are shared.
         known = library.named(name).program
         assert {symbol: made.node for symbol, made in program.outputs.items()} == {
@@ -55,16 +60,46 @@ def test_entries_tell_their_programs_and_where_they_stand(listed):
     assert "proved: " in listed["addition"]["statement"]
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+def test_tasks_of_decoders_tell_what_theory_predicts_of_them(listed):
+    assert {name for name, one in listed.items() if one.get("model") == "decoder"} == set(PREDICTION_TASKS)
+    for name in PREDICTION_TASKS:
+        one = listed[name]
+        for scheme, member in (("none", one["in_crasp"]), ("learned", one["in_crasp_positional"])):
+            told = one["predictions"][scheme]
+            assert told["answer"] is (None if one["finite"] else member)
+            assert told["why"]
+        program = predict(task(name), "learned").program
+        assert (one["period"], one["locality"]) == (program and program.period, program and program.locality)
+    assert {name for name, one in listed.items() if one.get("finite")} >= {"copy-unique", "sort"}
+    # To tell what may follow takes one letter back, to tell the language two.
+    assert (listed["tomita-4"]["locality"], parse(listed["tomita-4"]["program"]).locality) == (1, 2)
+    answer, language = listed["parity"], listed["parity-language"]
+    assert (answer["asks"], answer["suite"]) == ("whether the number of 1 is even or odd", "algorithmic")
+    assert (language["asks"], language["suite"]) == ("the number of 1 is even", "formal")
+    assert listed["language"]["knobs"] == {"expression": "(ab)*", "letters": "ab"}
+    assert listed["tomita-1"]["knobs"] == {}
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
 def test_the_tables_fit_the_terminal_and_names_are_whole(capsys, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     assert main(["tasks"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= columns
-    first = [line.split()[0] for line in lines if line.strip()]
-    for name in (*TASKS, *library.names()):
-        assert first.count(name) == (name in TASKS) + (name in library.names())
-    rows = {line.split()[0]: line.split() for line in lines if line.strip()}
+    # Only what stands in the first column; what is wrapped, and notes, do not.
+    first = [line.split()[0] for line in lines if line[:1] == " " and line[1:2].strip()]
+    for name in {*TASKS, *PREDICTION_TASKS, *library.names()}:
+        assert first.count(name) == sum(
+            name in listed for listed in (TASKS, PREDICTION_TASKS, library.names())
+        )
+    (end,) = [at for at, line in enumerate(lines) if line.startswith("Library")]
+    asked = {line.split()[0]: line.split() for line in lines[:end] if line.strip()}
+    assert asked["tomita-4"][-3:] == ["no", "distance", "1"]
+    assert asked["dyck-12"][-2:] == ["yes", "yes"]
+    assert asked["copy-unique"][-2:] == ["-", "-"]
+    assert asked["aa-star"][-3:] == ["no", "period", "2"]
+    assert asked["parity-language"][-2:] == ["no", "no"]
+    rows = {line.split()[0]: line.split() for line in lines[end:] if line.strip()}
     assert rows["tomita-4"][-4:] == ["no", "distance", "2", "2"]
     assert rows["parity"][-3:] == ["no", "no", "-"]
     assert rows["dyck-12"][-3:] == ["yes", "yes", "2"]

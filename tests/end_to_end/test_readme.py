@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lengthwise as lw
 from lengthwise import cli
+from lengthwise.experiments import engine
 from lengthwise.experiments.sweeps import runs_in
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +84,22 @@ def test_the_sweeps_shown_are_sweeps():
     names: dict = {}
     exec(code, names)
     assert [run.but(steps=1000) for run in names["runs"]] == runs
+
+
+def test_the_example_of_suites_trains_decoders(tmp_path, monkeypatch, one_thread):
+    """Without positions, majority is learned at all lengths; asked for again, nothing is trained."""
+    page = (ROOT / "docs/suites.md").read_text()
+    (code,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "lw.train(" in code]
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"lw": lw}
+    exec(code, names)
+    table = lw.accuracies(names["results"])
+    assert list(table["seed"]) == [0, 1, 2]
+    assert table["perfect"].all()
+    assert table["accuracy_150"].min() > 0.95
+    monkeypatch.setattr(engine, "run_ensemble", None)
+    exec(code, names)
+    assert lw.accuracies(names["results"]).equals(table)
 
 
 def test_the_example_of_crasp_runs():

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import lengthwise as lw
 from lengthwise.experiments import engine, store
-from lengthwise.experiments.engine import bytes_of, plan, run_ensemble
+from lengthwise.experiments.engine import plan, run_ensemble
+from lengthwise.experiments.limits import bytes_of
 from lengthwise.training.data import steps_at_once
 
 EVALUATION = lw.Evaluation(lengths=(10, 30, 100, 300, 1000), sequences=64)
@@ -44,8 +45,9 @@ def small_ensembles(monkeypatch):
 )
 def test_a_plan_is_a_partition_into_like_runs_within_memory(cases, most):
     runs = [small_run(length, seed, steps) for length, seed, steps in cases]
-    memory = most * bytes_of(SWEEP[0])
-    ensembles = plan(runs, memory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "CPU_MEMORY", most * bytes_of(SWEEP[0]))
+        ensembles = plan(runs, torch.device("cpu"))
     assert sorted(run.id for group in ensembles for run in group) == sorted(run.id for run in runs)
     for group in ensembles:
         assert 1 <= len(group) <= most
@@ -108,9 +110,9 @@ def test_the_store_gives_back_what_was_computed(tmp_path, small_ensembles):
 def test_finished_ensembles_are_not_repeated(tmp_path, small_ensembles, monkeypatch):
     counted = []
 
-    def counting(runs, device, progress):
+    def counting(runs, *others):
         counted.append(len(runs))
-        return run_ensemble(runs, device, progress)
+        return run_ensemble(runs, *others)
 
     monkeypatch.setattr(engine, "run_ensemble", counting)
     lw.train(SWEEP[:4], output=tmp_path)

@@ -12,13 +12,13 @@ from lengthwise.experiments.sweeps import plateaus_by, runs_in, varied
 
 SWEEP = """
 import lengthwise as lw
-from lengthwise.experiments import engine
+from lengthwise.experiments import engine, limits
 
 evaluation = lw.Evaluation(lengths=(10, 30, 100, 300, 1000), sequences=64)
 training = lw.Training(length=4, steps=60, batch=8)
 baseline = lw.Run(lw.SimpleTask(), lw.LimitModel(width=4, hidden=8), training, evaluation)
 runs = lw.vary(baseline, omega=[2, 4], length=range(3, 8), seed=range(8))
-engine.CPU_MEMORY = 2 * engine.bytes_of(baseline)
+engine.CPU_MEMORY = 2 * limits.bytes_of(baseline)
 """
 
 HARNESS = """

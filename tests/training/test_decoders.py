@@ -88,7 +88,8 @@ def test_training_is_that_of_a_plain_loop(task, model, regulariser):
         adam = StackAdam(ensemble.stack, rates, BETAS, decay)
         step = step_of(adam, Backward(ensemble, task, regulariser, workers))
         for number in range(steps):
-            step(data.take(workers).parts(), linear(number, steps))
+            batch = data.take(workers)
+            step(batch.parts(), linear(number, steps), groups=data.groups())
             losses, batch = step.take_total(), with_tokens.take(workers)
             for index, (module, optimiser) in enumerate(zip(modules, optimisers, strict=True)):
                 loss = plain_loss(task, module, batch, index)
@@ -236,11 +237,33 @@ def test_shares_cover_every_stream_once():
     used = lengths(batch.places, batch.scored)
     for share in pieces.shares(batch, ensemble, 2):
         for groups in share.pieces:
-            for streams, tokens, places in groups:
-                seen[share.models, streams] += 1
-                assert (used[share.models, streams] <= tokens).all()
-                assert not batch.scored[share.models, streams, places:].any()
+            for group in groups:
+                seen[share.models, group.streams] += 1
+                assert (used[share.models, group.streams] <= group.tokens).all()
+                assert not batch.scored[share.models, group.streams, group.places :].any()
     assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("positions", ["none", "learned", "rotary", "randomised"])
+def test_groups_change_nothing(positions):
+    """Batches that are read in groups, as on a GPU, against the same as a whole: losses and gradients."""
+    model = DecoderModel(layers=2, width=8, positions=positions)
+    ensemble = start_decoders(model, COPY, range(3), 9, dtype=torch.float64)
+    data, workers = FreshData(ensemble, COPY, length=9, batch=32, seeds=range(3)), Workers(1)
+    data._groups = 4
+    backward, seen = Backward(ensemble, COPY, 0.0, workers), 0
+    for _ in range(20):
+        batch, groups, found = data.take(workers), data.groups(), []
+        if groups is None:
+            continue
+        seen += 1
+        assert [group.first for group in groups] == [0, 8, 16, 24]
+        for cut in (pieces.whole(batch), pieces.grouped(batch, groups)):
+            ensemble.stack.gradients.zero_()
+            losses = backward._in_pieces(ensemble.weights(), batch, [cut])
+            found.append((losses, ensemble.stack.gradients.clone()))
+        torch.testing.assert_close(found[1], found[0], rtol=1e-9, atol=1e-12)
+    assert seen > 10
 
 
 def test_each_models_data_are_its_own_streams_draws():
@@ -248,7 +271,7 @@ def test_each_models_data_are_its_own_streams_draws():
     ensemble = start_decoders(TINY, COPY, range(3), 9)
     data = FreshData(ensemble, COPY, length=5, batch=4, seeds=[7, 8, 9])
     workers = Workers(1)
-    steps = data._steps
+    steps = data.steps_at_once
     assert steps > 3
     batches = [data.take(workers) for _ in range(3)]
     data.keep([2, 0])
@@ -370,7 +393,7 @@ def test_mistakes(monkeypatch):
         {"length": -1},
         {"weight_decay": -1.0},
         {"regulariser": float("nan")},
-        {"tf32": 1},
+        {"rounding": "half"},
     ):
         with pytest.raises(ValueError, match="must be"):
             DecoderTraining(**wrong)

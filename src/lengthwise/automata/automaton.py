@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 Transitions = Sequence[Sequence[int]]
@@ -38,6 +39,21 @@ class DFA:
     def states(self) -> range:
         """The states."""
         return range(len(self.transitions))
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        """The states from which some word is accepted."""
+        sources: list[list[int]] = [[] for _ in self.states]
+        for state, row in enumerate(self.transitions):
+            for after in row:
+                sources[after].append(state)
+        found = set(self.accepting)
+        waiting = list(found)
+        while waiting:
+            fresh = {state for state in sources[waiting.pop()] if state not in found}
+            found |= fresh
+            waiting += fresh
+        return frozenset(found)
 
     def symbols(self, word: str | Sequence[str]) -> list[int]:
         """The letters of a word as their numbers in the alphabet."""

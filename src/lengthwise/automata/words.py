@@ -39,10 +39,7 @@ def next_sets(dfa: DFA) -> Bool[Tensor, "Q S_plus_one"]:
     """For each state the letters that some accepted word goes on with, and, in the last column, whether the
     state itself is accepting.
     """
-    live = set(dfa.accepting)
-    while more := {q for q in dfa.states if q not in live and not live.isdisjoint(dfa.transitions[q])}:
-        live |= more
-    rows = [[*(after in live for after in dfa.transitions[q]), q in dfa.accepting] for q in dfa.states]
+    rows = [[*(after in dfa.live for after in dfa.transitions[q]), q in dfa.accepting] for q in dfa.states]
     return torch.tensor(rows)
 
 

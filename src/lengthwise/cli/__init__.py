@@ -28,6 +28,7 @@ COMMANDS = {
     "simulate": "find a short string on which two models do what they do on a long one",
     "sweep": "train the runs that a Python file lists, and measure them far beyond",
     "tasks": "list the tasks, their knobs, and what theory says of each",
+    "train": "train one model on a task, and measure it at lengths that it was not trained at",
 }
 
 MISTAKE = 2
@@ -120,7 +121,11 @@ def _parse(module: ModuleType, words: str, arguments: list[str]) -> Any:
             raise
         raise ValueError(f"{_unboxed(boxed.getvalue())} ({words} --help tells the flags)") from None
     if unknown:
-        flags = [f"--{field.name.replace('_', '-')}" for field in fields(kind)]
+        flags = [
+            f"--{field.name.replace('_', '-')}"
+            for field in fields(kind)
+            if tyro.conf.Positional not in getattr(field.type, "__metadata__", ())
+        ]
         raise ValueError(f"{words} has no flag {unknown[0]!r}{nearest(unknown[0], flags)}")
     return command
 

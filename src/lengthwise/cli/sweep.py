@@ -6,6 +6,11 @@ The file ends with a list named runs, for instance a baseline and changes:
     import lengthwise as lw
     baseline = lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=16))
     runs = lw.vary(baseline, omega=[4, 8, 16], length=[8, 16, 32], seed=range(5))
+
+or decoders, whose accuracy is told by bins of lengths:
+
+    baseline = lw.Run(lw.task("copy-unique"), lw.DecoderModel(layers=2), lw.DecoderTraining())
+    runs = lw.vary(baseline, positions=["none", "learned", "rotary"], seed=range(5))
 """
 
 import json as json_module
@@ -19,9 +24,10 @@ from rich.console import Console
 from lengthwise._files import replacing
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import train
-from lengthwise.experiments.sweeps import plateaus_by, runs_in, varied
+from lengthwise.experiments.sweeps import accuracies_by, plateaus_by, runs_in, varied
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.curves import sweep_figure
+from lengthwise.reporting.decoders import accuracies_figure, accuracies_json, accuracies_table
 from lengthwise.reporting.sweeps import sweep_json, sweep_table
 from lengthwise.training import plateau
 
@@ -45,7 +51,8 @@ class Command:
 def run(command: Command) -> None:
     """Train what is not there yet, then write and print what was found."""
     runs = runs_in(command.file)
-    for one in runs:  # a mistake in the test lengths is told before anything is trained
+    limits = runs[0].family == "limit"
+    for one in runs if limits else ():  # a mistake in the test lengths is told before anything is trained
         plateau(one.test_lengths, [0.0] * len(one.test_lengths), [0.0] * len(one.test_lengths))
     output = command.output or Path("runs") / command.file.stem
     with progress_bars() as stage:
@@ -55,13 +62,15 @@ def run(command: Command) -> None:
     with replacing(path) as temporary:
         results.to_parquet(temporary, index=False)
     knobs = varied(results)
-    measured = plateaus_by(results, knobs)
-    save_figure(sweep_figure(results, knobs, title=command.file.stem), figure)
+    measured = plateaus_by(results, knobs) if limits else accuracies_by(results, knobs)
+    drawn = sweep_figure if limits else accuracies_figure
+    save_figure(drawn(results, knobs, title=command.file.stem), figure)
     files = {"figure": str(figure), "results": str(path), "runs": str(output / "runs")}
     if command.json:
-        print(json_module.dumps({**sweep_json(measured, knobs), "files": files}, indent=2))
+        told = sweep_json(measured, knobs) if limits else accuracies_json(measured, knobs)
+        print(json_module.dumps({**told, "files": files}, indent=2))
         return
     console = Console()
-    console.print(sweep_table(measured, knobs))
+    console.print(sweep_table(measured, knobs) if limits else accuracies_table(measured, knobs))
     for name, place in files.items():
         console.print(f"{name:>8}: {place}", highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@
     p("0110111")                           # True
     compile(p)                             # a limit transformer that computes it
     decide("(ab)*")                        # whether a regular language is in C-RASP
+    decide_next("(ab)*")                   # whether a program tells what may follow each prefix of its words
     equivalent(p, p).answer                # True: whether two programs accept the same words
     learn(p).program                       # a program found from p's answers; also from examples, a DFA
     library.named("dyck-2").program        # programs by name
@@ -33,7 +34,7 @@ from lengthwise.crasp.power import PowerWord, evaluate_power, parse_power
 from lengthwise.crasp.printer import text_of
 from lengthwise.crasp.program import Program
 from lengthwise.crasp.programs import closed_length, distinguishing_length, empty, equivalent, included
-from lengthwise.crasp.regular import DFA, Classes, Family, classify, compile_regex, decide
+from lengthwise.crasp.regular import DFA, Classes, Family, classify, compile_regex, decide, decide_next
 from lengthwise.crasp.stream import Stream
 from lengthwise.crasp.syntax import parse
 from lengthwise.crasp.trace import Trace, trace
@@ -61,6 +62,7 @@ __all__ = [
     "compile_regex",
     "count",
     "decide",
+    "decide_next",
     "distinguishing_length",
     "empty",
     "encode",

@@ -11,6 +11,11 @@ from lengthwise.crasp.nodes import And, Bool, Count, Ge, Mod, Node, Not, Or, Sym
 
 Mode = Literal["last", "eos"]
 
+BEGIN, SEPARATOR, END = "<bos>", "<sep>", "<eos>"
+"""The symbols of a stream that belong to no input and to no answer: what predictors read first, between an
+input and its answer, and predict at the end.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Program:

@@ -2,8 +2,8 @@
 
 from lengthwise.experiments.advice import Advice, advise
 from lengthwise.experiments.engine import train
-from lengthwise.experiments.results import Result, plateaus
+from lengthwise.experiments.results import Result, accuracies, plateaus
 from lengthwise.experiments.run import Run, vary
 from lengthwise.experiments.store import Store
 
-__all__ = ["Advice", "Result", "Run", "Store", "advise", "plateaus", "train", "vary"]
+__all__ = ["Advice", "Result", "Run", "Store", "accuracies", "advise", "plateaus", "train", "vary"]

@@ -284,7 +284,7 @@ class _Lab:
         """The model whose plateau is the median (of an even number, the lower one) of its training length."""
         ordered = sorted(self.measured[length].curves, key=lambda curve: curve.settled)
         result = self.trained[ordered[(len(ordered) - 1) // 2].run]
-        return result.run.model.transformer(result.weights)
+        return result.run.limit.model.transformer(result.weights)
 
     @property
     def lengths(self) -> list[int]:

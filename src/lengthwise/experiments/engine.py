@@ -5,30 +5,22 @@ to do: a resumed sweep then computes bit for bit what an undisturbed one would.
 """
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import torch
 
-from lengthwise.experiments.results import NO_LENGTH, Result, metrics_frame, table
+from lengthwise.experiments import decoders, limits
+from lengthwise.experiments.results import Measured, Result, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
-from lengthwise.tasks import CountTask
-from lengthwise.training import (
-    Progress,
-    loss_at_infinity,
-    loss_at_length,
-    start_ensemble,
-    train_on_counts,
-    train_on_tokens,
-)
-from lengthwise.training.data import steps_at_once
+from lengthwise.training import Progress
 
 CPU_MEMORY = 36 * 2**20
-"""The working set of an ensemble on a CPU: about a last-level cache. Larger ones are no faster there and
-lose more work when they are killed."""
+"""The working set of an ensemble of limit transformers on a CPU: about a last-level cache. Larger ones are no
+faster there and lose more work when they are killed."""
 
 GPU_SHARE = 0.5
 """The share of a GPU's memory that an ensemble may fill."""
@@ -58,13 +50,16 @@ def train_all(
     output: Path | str | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    measured: Measured | None = None,
 ) -> list[Result]:
-    """The same, and the weights of every run beside its rows."""
+    """The same, and the weights of every run beside its rows. ``measured`` is called with a run and its new
+    rows as soon as they are known.
+    """
     runs = list(dict.fromkeys(runs))
     chosen = choose_device(device)
-    ensembles = plan(runs, memory_for(chosen))
+    ensembles = plan(runs, chosen)
     if output is None:
-        results = {r.run: r for group in ensembles for r in run_ensemble(group, chosen, progress)}
+        results = {r.run: r for group in ensembles for r in run_ensemble(group, chosen, progress, measured)}
         return [results[run] for run in runs]
     store = Store(output)
     with store.writing():
@@ -73,7 +68,8 @@ def train_all(
                 if progress:
                     progress(sum(run.training.steps for run in group))
                 continue
-            store.add(run_ensemble(group, chosen, progress), made_by=_machine(chosen, len(group)))
+            results = run_ensemble(group, chosen, progress, measured)
+            store.add(results, made_by=_machine(chosen, len(group)))
     return [Result(run, store.metrics(run), store.weights(run)) for run in runs]
 
 
@@ -95,72 +91,33 @@ def memory_for(device: torch.device) -> int:
     return CPU_MEMORY
 
 
-def plan(runs: Sequence[Run], memory: int) -> list[list[Run]]:
-    """Ensembles of runs of one shape, as few as fit in the memory and then as equal as possible."""
-    shapes: dict[object, list[Run]] = {}
+def plan(runs: Sequence[Run], device: torch.device) -> list[list[Run]]:
+    """Ensembles of runs of one shape, as few as suit the device and then as equal as possible."""
+    shapes: dict[Hashable, list[Run]] = {}
     for run in runs:
-        training = run.training
-        shape = (type(run.task), run.task.vocabulary, run.task.outputs, run.model, run.evaluation)
-        counted = isinstance(run.task, CountTask) and run.model.layers == 1
-        length = None if counted else training.length
-        shapes.setdefault((*shape, training.steps, training.batch, length), []).append(run)
+        shapes.setdefault((run.family, _kind(run).shape_of(run)), []).append(run)
     ensembles = []
     for alike in shapes.values():
-        most = max(1, memory // max(map(bytes_of, alike)))
+        most = _kind(alike[0]).most_together(alike, device, memory_for(device))
         groups = -(-len(alike) // most)
         bounds = [len(alike) * group // groups for group in range(groups + 1)]
         ensembles += [alike[low:high] for low, high in pairwise(bounds)]
     return ensembles
 
 
-def bytes_of(run: Run) -> int:
-    """About what one model adds to the working set of its ensemble, in float32."""
-    model, batch = run.model, run.training.batch
-    roles = model.roles(run.task.vocabulary, run.task.outputs).values()
-    parameters = sum(torch.Size(role.shape).numel() for role in roles)
-    kinds = run.task.vocabulary * model.period
-    activations = batch * (3 * model.hidden + 6 * kinds * (model.heads + 1) * model.window)
-    made = 1 if isinstance(run.task, CountTask) and model.layers == 1 else run.training.length
-    if model.layers > 1:
-        activations = 8 * batch * made * (kinds * (model.heads + 1) + model.hidden)
-    drawn = steps_at_once(batch, made) * batch * (kinds + model.window + run.task.outputs + made - 1)
-    return 4 * (6 * parameters + activations) + 8 * drawn
-
-
-def run_ensemble(runs: Sequence[Run], device: torch.device, progress: Progress | None) -> list[Result]:
+def run_ensemble(
+    runs: Sequence[Run],
+    device: torch.device,
+    progress: Progress | None = None,
+    measured: Measured | None = None,
+) -> list[Result]:
     """Train and measure runs of one shape together."""
-    tasks, trainings = [run.task for run in runs], [run.training for run in runs]
-    ensemble = start_ensemble(runs[0].model, tasks[0], [t.seed for t in trainings], device)
-    train_all = train_on_counts if runs[0].model.layers == 1 else train_on_tokens
-    curve = train_all(ensemble, tasks, trainings, progress)
-    rows: list[list[tuple[int, int, str, float]]] = [
-        [
-            (step, run.training.length, "training_loss", value)
-            for step, value in zip(curve.steps, losses.tolist(), strict=True)
-        ]
-        for run, losses in zip(runs, curve.loss, strict=True)
-    ]
-    for length in sorted({length for run in runs for length in run.test_lengths}):
-        measured = loss_at_length(ensemble, tasks, length, runs[0].evaluation)
-        for model, run in enumerate(runs):
-            if length in run.test_lengths:
-                steps = run.training.steps
-                rows[model] += [
-                    (steps, length, "loss", float(measured.loss[model])),
-                    (steps, length, "loss_error", float(measured.error[model])),
-                    (steps, length, "baseline", float(measured.baseline[model])),
-                ]
-    limit = loss_at_infinity(ensemble, tasks, runs[0].evaluation)
-    if limit is not None:
-        for model, run in enumerate(runs):
-            rows[model] += [
-                (run.training.steps, NO_LENGTH, "limit", float(limit.loss[model])),
-                (run.training.steps, NO_LENGTH, "limit_error", float(limit.error[model])),
-            ]
-    return [
-        Result(run, metrics_frame(run, rows[model]), ensemble.stack.weights(model))
-        for model, run in enumerate(runs)
-    ]
+    return _kind(runs[0]).run_together(runs, device, progress, measured)
+
+
+def _kind(run: Run):
+    """The module that knows how runs of this family are trained."""
+    return limits if run.family == "limit" else decoders
 
 
 def machine_words(device: str | None) -> str:

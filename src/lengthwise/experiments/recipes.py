@@ -6,9 +6,10 @@ Each recipe is the model that theory asks for, with constants found on seeds tha
 from dataclasses import dataclass
 
 from lengthwise.experiments.run import Run
-from lengthwise.models import LimitModel
+from lengthwise.models import DecoderModel, LimitModel
 from lengthwise.tasks import CountTask, KGramTask, ModPTask, PredictionTask, Task
-from lengthwise.training import Evaluation, Training, length_grid
+from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask, MajorityTask
+from lengthwise.training import DecoderEvaluation, DecoderTraining, Evaluation, Training, length_grid
 
 LONGEST_STRINGS = 10**4
 """Where test strings must be made, they are no longer than this unless the user says otherwise."""
@@ -58,3 +59,21 @@ def recipe(task: Task | PredictionTask) -> Recipe:
     model = LimitModel(period=theory.period or 1, locality=theory.locality or None)
     longest = 10**9 if isinstance(task, CountTask) else LONGEST_STRINGS
     return Recipe(model, Training(length=task.shortest), Evaluation(lengths=length_grid(longest)))
+
+
+def decoder_run(task: PredictionTask) -> Run:
+    """A baseline for a task of decoders, to be changed, which takes a minute or two on two CPU cores.
+
+    - Two layers of two heads, of width 64; a majority, which needs no more than counts, has one layer;
+    - positions that are learned, or none where a program without positions does the task; to copy takes far
+      more steps without them.
+
+    It is no published setting: those train for longer.
+    """
+    without = task.theory.in_crasp and not isinstance(task, CopyUniqueTask)
+    model = DecoderModel(
+        layers=1 if isinstance(task, BinaryMajorityTask | MajorityTask) else 2,
+        heads=2,
+        positions="none" if without else "learned",
+    )
+    return Run(task, model, DecoderTraining(steps=3000), DecoderEvaluation(sequences=500, every=250))

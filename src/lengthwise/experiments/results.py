@@ -7,10 +7,16 @@ A row is (run, step, test_length, metric, value). Metrics:
 - ``training_loss``: mean training loss since the last such row, at the training length;
 - ``limit``: what the loss tends to as the test length grows, where that can be computed, and
   ``limit_error``, its standard error; their test length is 0, which is none.
+
+Of decoders, after every step at which they are measured:
+
+- ``accuracy``: the share of the sequences of a bin that are right at every scored place; the test length is
+  the last one of the bin;
+- ``training_loss``, likewise.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +28,11 @@ from lengthwise.training import Plateau, plateau
 
 COLUMNS = {"run": "str", "step": "int64", "test_length": "int64", "metric": "str", "value": "float64"}
 
+Row = tuple[int, int, str, float]
+"""Step, test length, metric, value."""
+
+Measured = Callable[[Run, Sequence[Row]], None]
+"""Called with a run and its new rows."""
 
 NO_LENGTH = 0
 """The test length of what is measured at none."""
@@ -36,8 +47,8 @@ class Result:
     weights: Mapping[str, Tensor]
 
 
-def metrics_frame(run: Run, rows: Iterable[tuple[int, int, str, float]]) -> pd.DataFrame:
-    """The rows (step, test length, metric, value) of one run as a table."""
+def metrics_frame(run: Run, rows: Iterable[Row]) -> pd.DataFrame:
+    """The rows of one run as a table."""
     records = [(run.id, *row) for row in rows]
     return pd.DataFrame(records, columns=pd.Index(COLUMNS)).astype(COLUMNS)
 
@@ -92,6 +103,8 @@ class Curve:
 
 def curves(results: pd.DataFrame) -> list[Curve]:
     """The curve of every run in a table of results, in the order of the table."""
+    if (results["metric"] == "accuracy").any():
+        raise ValueError("decoders are measured by bins of lengths and have no plateau: see lw.accuracies")
     found = []
     for _, rows in results.groupby("run", sort=False):
         at_once = rows[rows["test_length"] == NO_LENGTH].set_index("metric")["value"]
@@ -134,3 +147,34 @@ def plateaus(results: pd.DataFrame) -> pd.DataFrame:
         }
         for curve in curves(results)
     )
+
+
+def accuracies(results: pd.DataFrame) -> pd.DataFrame:
+    """One row a run of a decoder: task, scheme of positions, training length, seed, learning rate, the number
+    of steps that it was trained for, its accuracy then (``accuracy_50`` on the bin that ends at length 50,
+    and so on), and whether it was perfect on the first bin.
+    """
+    asked = {
+        "task": "task.name",
+        "positions": "model.positions",
+        "training_length": "training.length",
+        "seed": "training.seed",
+        "learning_rate": "training.learning_rate",
+    }
+    found, ends = [], sorted(results[results["metric"] == "accuracy"]["test_length"].unique())
+    for run, rows in results.groupby("run", sort=False):
+        measured = rows[rows["metric"] == "accuracy"]
+        if measured.empty:
+            raise ValueError(
+                f"run {run} is of a limit transformer, which has no accuracy by bins: see lw.plateaus"
+            )
+        last = measured[measured["step"] == measured["step"].max()].set_index("test_length")["value"]
+        found.append(
+            {"run": run}
+            | {name: rows[column].iloc[0] for name, column in asked.items()}
+            | {"steps": measured["step"].max()}
+            | {f"accuracy_{end}": last.get(end, math.nan) for end in ends}
+            | {"perfect": last[last.index.min()] == 1.0}
+        )
+    columns = ["run", *asked, "steps", *(f"accuracy_{end}" for end in ends), "perfect"]
+    return pd.DataFrame(found, columns=pd.Index(columns))

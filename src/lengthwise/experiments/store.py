@@ -122,8 +122,10 @@ class Store:
     def transformer(self, folder: str) -> LimitTransformer:
         """The trained model of the run in this folder of the store, its id."""
         run = self._specification(self.folder / folder)
+        if run.family != "limit":
+            raise ValueError(f"{self.folder / folder} holds a decoder, which is no limit transformer")
         try:
-            return run.model.transformer(self.weights(run))
+            return run.limit.model.transformer(self.weights(run))
         except ValueError as error:
             raise ValueError(f"{self.folder / folder} holds no trained model: {one_line(error)}") from error
 

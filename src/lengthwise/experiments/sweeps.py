@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from lengthwise._messages import one_line
-from lengthwise.experiments.results import plateaus
-from lengthwise.experiments.run import Run
+from lengthwise.experiments.results import accuracies, plateaus
+from lengthwise.experiments.run import FAMILIES, Run
 
 
 def runs_in(path: Path) -> list[Run]:
@@ -31,6 +31,9 @@ def runs_in(path: Path) -> list[Run]:
         raise ValueError(f"{path}: runs must be a list of lengthwise.Run")
     if not found:
         raise ValueError(f"{path}: the list runs is empty")
+    if len({run.family for run in found}) > 1:
+        families = " and ".join(sorted(FAMILIES[family] for family in {run.family for run in found}))
+        raise ValueError(f"{path} lists runs of {families}: give each family a file of its own")
     return list(dict.fromkeys(found))
 
 
@@ -56,8 +59,17 @@ APART = ("training.length", "training.shortest", "training.seed")
 
 def plateaus_by(results: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
     """``plateaus`` with the columns of some knobs beside them."""
+    return _beside(plateaus(results), results, knobs)
+
+
+def accuracies_by(results: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
+    """``accuracies`` with the columns of some knobs beside them."""
+    return _beside(accuracies(results), results, knobs)
+
+
+def _beside(table: pd.DataFrame, results: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
     asked = results.groupby("run", sort=False).first()[knobs]
-    return plateaus(results).join(asked, on="run")
+    return table.join(asked, on="run")
 
 
 def near_median(table: pd.DataFrame, knobs: list[str], factor: float = 3.0) -> int:

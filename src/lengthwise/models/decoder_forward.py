@@ -151,9 +151,11 @@ def _mlp(weights: Weights, layer: int, x_MNd: Tensor) -> Float[Tensor, "M N d"]:
 
 
 def _readout(weights: Weights, x_MNd: Tensor) -> Float[Tensor, "M N C"]:
-    normed_MNd = layer_norm(x_MNd, x_MNd.shape[-1:])
-    # Rows run along the last axis in memory: what is then done to a few classes of each is faster.
-    return torch.baddbmm(weights["readout_bias"].mT, weights["readout"].mT, normed_MNd.mT).mT
+    """Logits, which are not rounded even where the products of the layers are."""
+    with torch.autocast(x_MNd.device.type, enabled=False):
+        normed_MNd = layer_norm(x_MNd, x_MNd.shape[-1:])
+        # Rows run along the last axis in memory: what is then done to a few classes of each is faster.
+        return torch.baddbmm(weights["readout_bias"].mT, weights["readout"].mT, normed_MNd.mT).mT
 
 
 def _rows(groups: Sequence[Tensor]) -> Tensor:
@@ -165,8 +167,9 @@ def _rows(groups: Sequence[Tensor]) -> Tensor:
 def _split(rows_MNn: Tensor, like: Sequence[Tensor], heads: tuple[int, int]) -> list[Tensor]:
     """Rows as groups of streams again, (M, B, T, *heads, d) each, with the streams of ``like``."""
     parts = rows_MNn.split([group.shape[1] * group.shape[2] for group in like], 1)
+    # Attention takes the streams of all models for one batch: one copy here saves it one of each part.
     return [
-        part.unflatten(1, group.shape[1:]).unflatten(-1, (*heads, -1))
+        part.contiguous().unflatten(1, group.shape[1:]).unflatten(-1, (*heads, -1))
         for part, group in zip(parts, like, strict=True)
     ]
 

@@ -114,9 +114,7 @@ def two_layers(
             f"layers.{layer}.mlp_out": mlp_out(width, hidden),
         }
     if window is not None:
-        roles["layers.0.local"] = Role(
-            (heads, window), 0.1, 3 * rate, diagonal=2.0, rows=local_heads
-        )
+        roles["layers.0.local"] = Role((heads, window), 0.1, 3 * rate, diagonal=2.0, rows=local_heads)
     return roles | {"readout": Role((outputs, width), 1 / width, rate * BASE_WIDTH / width)}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from lengthwise.crasp import text_of
+from lengthwise.crasp import Program, text_of
 from lengthwise.crasp.library import Entry, Family
 
 ANSWERS = {True: "yes", False: "no", None: "unknown"}
@@ -27,7 +27,7 @@ def plain_table(title: str) -> Table:
 
 def library_table(entries: Iterable[Entry]) -> Table:
     """A row an entry, a section a suite: what it is, where it stands, and how deep its program is."""
-    table = plain_table("Library of C-RASP programs")
+    table = plain_table("Library of C-RASP programs: for languages, and for functions of words")
     table.add_column("name", no_wrap=True)
     table.add_column("what it is", ratio=1)
     for heading in ("C-RASP", "with\npositions"):
@@ -47,9 +47,14 @@ def library_table(entries: Iterable[Entry]) -> Table:
 
 def _with_positions(entry: Entry) -> str:
     """Whether a program does it that may use positions; if its program does, which it uses."""
-    used = [("period", entry.period, 1), ("distance", entry.locality, 0)]
-    told = [f"{what} {value}" for what, value, none in used if value is not None and value > none]
+    told = [] if entry.program is None else uses(entry.program)
     return "\n".join(told) or ANSWERS[entry.in_positional.answer]
+
+
+def uses(program: Program) -> list[str]:
+    """Which positions a program uses, in words."""
+    used = [("period", program.period, 1), ("distance", program.locality, 0)]
+    return [f"{what} {value}" for what, value, none in used if value > none]
 
 
 def library_notes(entries: Sequence[Entry], families: Iterable[Family]) -> list[str]:

@@ -71,7 +71,7 @@ def reproduction_page(
 
 def _recipe(study: Study) -> str:
     run = study.runs[0]
-    model, training, evaluation = run.model, run.training, run.evaluation
+    _, model, training, evaluation = run.limit
     precision = model.precision
     told = f"{precision.bits:g} bits" if isinstance(precision, Finite) else "infinite precision"
     lengths = sorted({run.training.length for run in study.runs})

@@ -200,8 +200,8 @@ FORMAL: dict[str, type[LanguageTask]] = {
         define("tomita-2", "(10)*", "01", "Tomita 2", IN_CRASP),
         # No odd run of 1 is followed at once by an odd run of 0.
         define("tomita-3", "(0|1((00)+1)*1)*(1((00)+1)*(00)*)?", "01", "Tomita 3", NOWHERE),
-        # No 000.
-        define("tomita-4", "1*(01+|001+)*(00?)?", "01", "Tomita 4", standing(False, True, 1, 2)),
+        # No 000: whether the letter before a 0 is 0 says what may follow.
+        define("tomita-4", "1*(01+|001+)*(00?)?", "01", "Tomita 4", standing(False, True, 1, 1)),
         # An even number of 0 and an even number of 1.
         define("tomita-5", "(00|11|(01|10)(00|11)*(01|10))*", "01", "Tomita 5", NOWHERE),
         # The number of 0 less that of 1 is a multiple of 3.

@@ -3,9 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from lengthwise.tasks import PredictionTask
 from lengthwise.tasks._checks import positive, whole
+
+Rounding = Literal["none", "tf32", "bfloat16"]
+"""What a GPU may round while it trains, to be faster; a CPU rounds nothing.
+
+- "none": all is float32;
+- "tf32": factors of matrix products, to 11 bits;
+- "bfloat16": factors and results of the layers' products, to 8 bits, and what goes from one to the next; not
+  the residual stream, LayerNorm, the readout, the loss and the weights, nor what is computed from counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +24,7 @@ class DecoderTraining:
     - ``length``: inputs have lengths that are uniform among those of the task up to this;
     - ``weight_decay``: of matrices and tables (embeddings among them), not of biases and LayerNorm weights;
     - ``regulariser``: the factor on ``DecoderEnsemble.position_logits`` that is added to the loss;
-    - ``tf32``: a GPU may round what it multiplies to 11 bits, which makes it faster;
+    - ``rounding``: what a GPU may round, see ``Rounding``;
     - ``seed`` decides both the first weights and the data.
     """
 
@@ -25,7 +34,7 @@ class DecoderTraining:
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
     regulariser: float = 0.0
-    tf32: bool = False
+    rounding: Rounding = "none"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,8 +48,10 @@ class DecoderTraining:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
             object.__setattr__(self, name, float(value))
-        if not isinstance(self.tf32, bool):
-            raise ValueError(f"tf32 must be true or false, got {self.tf32!r}")
+        if self.rounding not in get_args(Rounding):
+            raise ValueError(
+                f"rounding must be one of {', '.join(get_args(Rounding))}, got {self.rounding!r}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

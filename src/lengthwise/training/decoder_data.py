@@ -4,6 +4,7 @@ Axes: M model, K step, B stream, T position, A place, N any number of streams.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -22,6 +23,10 @@ MOST_STEPS = 256
 """A model's data is drawn for as many steps at a time as have so many tokens. Both are part of what makes a
 run reproducible: another value gives other draws from the same streams."""
 
+GROUPS, LARGE = 4, 2**24
+"""On a GPU, the streams of a batch are padded in so many groups, or in fewer, so that a layer of each has
+this many numbers."""
+
 
 class Reading(NamedTuple):
     """Examples, and what else a decoder is told of them: the positions of the tokens or, instead of the
@@ -37,6 +42,20 @@ class Reading(NamedTuple):
     def parts(self) -> tuple[Tensor, ...]:
         """All tensors; ``reading`` takes them back."""
         return (*self[:4], *self.more)
+
+
+class Group(NamedTuple):
+    """Some streams, from the first to before the last, and how many of their tokens and places matter."""
+
+    first: int
+    last: int
+    tokens: int
+    places: int
+
+    @property
+    def streams(self) -> slice:
+        """The same as a slice."""
+        return slice(self.first, self.last)
 
 
 def reading(*parts: Tensor) -> Reading:
@@ -108,12 +127,31 @@ class FreshData:
         self.steps_at_once = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
         self._drawn: list[Tensor] = []
         self._taken = self.steps_at_once
+        numbers = 0 if ensemble.counted else ensemble.size * batch * self._width * 4 * ensemble.model.width
+        self._groups = min(GROUPS, batch, numbers // LARGE) if ensemble.stack.values.is_cuda else 1
+        self._sizes: list[list[list[int]]] = []
+        self._usual: tuple[Group, ...] = ()
+
+    def groups(self) -> tuple[Group, ...] | None:
+        """On a GPU, how the batch that was taken last can be read with less padding than as a whole: in
+        shapes that are always the same, and fit nearly all batches. None otherwise.
+        """
+        if self._groups < 2:
+            return None
+        sizes = self._sizes[self._taken - 1]
+        fits = [
+            tokens <= group.tokens and places <= group.places
+            for (tokens, places), group in zip(sizes, self._usual, strict=True)
+        ]
+        return self._usual if all(fits) else None
 
     def take(self, workers: Workers) -> Reading:
-        """The next batch of every model; on a CPU, its streams are ordered by falling length."""
+        """The next batch of every model; its streams are ordered by falling length."""
         if self._taken == self.steps_at_once:
             self._drawn = self._draw(workers)
             self._taken = 0
+            if self._groups > 1:
+                self._measure()
         self._taken += 1
         return reading(*(part[:, self._taken - 1] for part in self._drawn))
 
@@ -129,6 +167,22 @@ class FreshData:
         made = workers.map(self._made, each)
         return [part.unflatten(0, (-1, self.steps_at_once, self._batch)) for part in _joined(made)]
 
+    def _measure(self) -> None:
+        """The sizes of the groups of each step; what the first steps need is the usual size."""
+        tokens, places, scored = self._drawn[:3]
+        bounds = [self._batch * group // self._groups for group in range(self._groups + 1)]
+        sizes_MKB2 = torch.stack([lengths(places, scored), answers(scored)], -1)
+        parts = [sizes_MKB2[:, :, first:last].amax((0, 2)) for first, last in pairwise(bounds)]
+        sizes_KG2 = torch.stack(parts, 1)
+        self._sizes = sizes_KG2.tolist()
+        if not self._usual:
+            rounded_G2 = (sizes_KG2.amax(0) + 7) // 8 * 8
+            most = [tokens.shape[-1], places.shape[-1]]
+            self._usual = tuple(
+                Group(first, last, *map(min, most, sizes))
+                for (first, last), sizes in zip(pairwise(bounds), rounded_G2.tolist(), strict=True)
+            )
+
     def _made(self, random: Sequence[Sequence[torch.Generator]]) -> tuple[Tensor, ...]:
         """The parts of readings of some models, one after the other."""
         streams, task = self.steps_at_once * self._batch, self._task
@@ -138,11 +192,11 @@ class FreshData:
         )
         placed = [chances(self._ensemble, streams, self._width, positions) for _, positions in random]
         found = read(self._ensemble, examples, *_joined(placed))
-        if found.tokens.is_cuda or (self._ensemble.counted and bool(found.scored.all())):
+        if self._ensemble.counted and (found.tokens.is_cuda or bool(found.scored.all())):
             return found.parts()
         lengths_KB = lengths(found.places, found.scored).unflatten(0, (-1, self._batch))
         order_KB = lengths_KB.argsort(dim=1, descending=True, stable=True)
-        first_K1 = self._batch * torch.arange(len(order_KB)).unsqueeze(1)
+        first_K1 = self._batch * torch.arange(len(order_KB), device=order_KB.device).unsqueeze(1)
         rows = (first_K1 + order_KB).flatten()
         return tuple(part[rows] for part in found.parts())
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.tasks import Examples, PredictionTask
 from lengthwise.training.decoder_config import DecoderEvaluation
-from lengthwise.training.decoder_data import Reading, answers, chances, lengths, read, reading
-from lengthwise.training.pieces import Group, logits_of
+from lengthwise.training.decoder_data import Group, Reading, answers, chances, lengths, read, reading
+from lengthwise.training.pieces import logits_of
 from lengthwise.training.randomness import generator
 from lengthwise.training.workers import Workers
 
@@ -73,7 +73,7 @@ def _right(
     group: Group,
 ) -> Tensor:
     """Which of a group's streams are right, by model."""
-    streams, tokens, places = group
+    streams, tokens, places = group.streams, group.tokens, group.places
     logits = logits_of(ensemble, weights, batch, models, [group])
     answer = (part[models, streams, :places] for part in (batch.places, batch.scored, batch.target))
     examples = Examples(batch.tokens[models, streams, :tokens], *answer)
@@ -113,5 +113,5 @@ def _groups(ensemble: DecoderEnsemble, batch: Reading, models: slice) -> Iterato
             if stop > start and (stop + 1 - start) * _numbers(ensemble, batch, tokens, needed) > most:
                 break
             places, stop = needed, stop + 1
-        yield Group(slice(start, stop), tokens, places)
+        yield Group(start, stop, tokens, places)
         start = stop

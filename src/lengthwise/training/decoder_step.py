@@ -9,8 +9,9 @@ from torch import Tensor
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.decoder_forward import Weights
 from lengthwise.tasks import Examples, PredictionTask
-from lengthwise.training.decoder_data import Reading, reading
-from lengthwise.training.pieces import Group, Share, examples_of, logits_of, shares, whole
+from lengthwise.training.decoder_config import Rounding
+from lengthwise.training.decoder_data import Group, Reading, reading
+from lengthwise.training.pieces import Share, examples_of, grouped, logits_of, shares, whole
 from lengthwise.training.workers import Workers
 
 
@@ -21,21 +22,30 @@ class Backward:
     """
 
     def __init__(
-        self, ensemble: DecoderEnsemble, task: PredictionTask, regulariser: float, workers: Workers
+        self,
+        ensemble: DecoderEnsemble,
+        task: PredictionTask,
+        regulariser: float,
+        workers: Workers,
+        rounding: Rounding = "none",
     ) -> None:
         self._ensemble, self._task, self._regulariser = ensemble, task, regulariser
-        self._workers = workers
+        self._workers, self._rounding = workers, rounding
 
-    def __call__(self, *parts: Tensor) -> Float[Tensor, "M"]:
-        """Of one batch, given as the parts of a ``Reading``; on a CPU, its streams go by falling length."""
+    def __call__(self, *parts: Tensor, groups: tuple[Group, ...] | None = None) -> Float[Tensor, "M"]:
+        """Of one batch, given as the parts of a ``Reading`` with streams by falling length; on a GPU in the
+        ``groups``, if there are any.
+        """
         batch = reading(*parts)
         weights = self._ensemble.weights()
-        cut = [whole(batch)]
         if not batch.scored.is_cuda:
             cut = shares(batch, self._ensemble, self._workers.size)
+        else:
+            cut = [whole(batch) if groups is None else grouped(batch, groups)]
         if len(cut) == len(cut[0].pieces) == 1:
-            (models, (groups,)) = cut[0]
-            loss_M = self._loss(weights, batch, models, groups, examples_of(batch, models, groups))
+            (models, (all_groups,)) = cut[0]
+            examples = examples_of(batch, models, all_groups)
+            loss_M = self._loss(weights, batch, models, all_groups, examples)
             loss_M.sum().backward()
         else:
             loss_M = self._in_pieces(weights, batch, cut)
@@ -47,7 +57,9 @@ class Backward:
         self, weights: Weights, batch: Reading, models: slice, groups: Sequence[Group], examples: Examples
     ) -> Float[Tensor, "M"]:
         """The mean over all scored places of a piece."""
-        logits = logits_of(self._ensemble, weights, batch, models, groups)
+        half = self._rounding == "bfloat16" and batch.scored.is_cuda and not self._ensemble.counted
+        with torch.autocast("cuda", torch.bfloat16, enabled=half, cache_enabled=False):
+            logits = logits_of(self._ensemble, weights, batch, models, groups)
         return self._task.loss(logits.unsqueeze(2), examples).mean(-1)
 
     def _in_pieces(

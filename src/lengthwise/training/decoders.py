@@ -1,6 +1,6 @@
 """The loop that trains decoders: M models, each on its own data at its own rate; who is perfect leaves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,6 +22,10 @@ from lengthwise.training.step import step_of
 from lengthwise.training.workers import Workers
 
 BETAS = (0.9, 0.999)
+
+Measured = Callable[[int, int, Tensor, float], None]
+"""Called whenever a model is measured: with its place among the trainings, the number of steps done, its
+accuracy by bin, and its mean training loss since the measurement before."""
 
 
 @dataclass(frozen=True)
@@ -80,37 +84,41 @@ def train_decoders(
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
     progress: Progress | None = None,
+    measured: Measured | None = None,
 ) -> list[DecoderResult]:
     """Train and measure decoders of one shape together, one for each of ``trainings``, and tell of them all.
 
     The trainings may differ in seed and learning rate. What becomes of a model does not depend on the others,
     but for rounding: not on who they are, nor on when they leave. ``progress`` is called with the number of
-    model-steps that were done, or that a model that left will not need.
+    model-steps that were done, or that a model that left will not need; ``measured``, see ``Measured``.
     """
     evaluation = evaluation or DecoderEvaluation()
-    _check(model, trainings)
+    check_trainings(model, trainings)
     first, seeds = trainings[0], [own.seed for own in trainings]
     longest = max(first.length, *evaluation.ends)
     ensemble = start_decoders(model, task, seeds, longest, device, dtype)
     adam = StackAdam(ensemble.stack, [own.learning_rate for own in trainings], BETAS, first.weight_decay)
     data = FreshData(ensemble, task, length=first.length, batch=first.batch, seeds=seeds)
     tests = readings_of_bins(ensemble, task, evaluation)
-    records = [_Record(own) for own in trainings]
+    records = [_Record(index, own) for index, own in enumerate(trainings)]
     on_gpu, left, done = ensemble.stack.values.is_cuda, records, 0
-    with _rounding(on_gpu and first.tf32):
+    with _rounding(on_gpu and first.rounding != "none"):
         while left:
             leaving: list[int] = []
             with crew(ensemble, task, first) as workers:
-                step = step_of(adam, Backward(ensemble, task, first.regulariser, workers))
+                step = step_of(adam, Backward(ensemble, task, first.regulariser, workers, first.rounding))
                 while not leaving:
                     until = min(done + evaluation.every, first.steps)
                     for number in range(done, until):
-                        step(data.take(workers).parts(), linear(number, first.steps))
+                        batch = data.take(workers)
+                        step(batch.parts(), linear(number, first.steps), groups=data.groups())
                         if progress:
                             progress(len(left))
                     rights = accuracy(ensemble, task, tests, workers)
                     for record, right, loss in zip(left, rights, step.take_total(), strict=True):
                         record.add(until, right, loss / (until - done))
+                        if measured:
+                            measured(record.index, until, right, float(loss / (until - done)))
                     done = until
                     for index, right in enumerate(rights):
                         if done == first.steps or (evaluation.stop and right[0] == 1):
@@ -138,8 +146,8 @@ def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTrain
 class _Record:
     """What is known so far of one model."""
 
-    def __init__(self, training: DecoderTraining) -> None:
-        self._training = training
+    def __init__(self, index: int, training: DecoderTraining) -> None:
+        self.index, self._training = index, training
         self._rows: list[tuple[int, Tensor, Tensor]] = []
         self.weights: dict[str, Tensor] = {}
 
@@ -153,7 +161,7 @@ class _Record:
         )
 
 
-def _check(model: DecoderModel, trainings: Sequence[DecoderTraining]) -> None:
+def check_trainings(model: DecoderModel, trainings: Sequence[DecoderTraining]) -> None:
     """Raise ``ValueError`` unless these trainings can share an ensemble of this model."""
     if not trainings:
         raise ValueError("there is nothing to train: give at least one training")

@@ -1,84 +1,50 @@
 """Curves for one's own: any function from tokens to outputs, measured on any task at any lengths."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, overload
 
-import pandas as pd
 import torch
 from torch import Tensor
 
 from lengthwise.limit import LimitTransformer
 from lengthwise.sequences import check_length
-from lengthwise.tasks import CountTask, Task
+from lengthwise.tasks import CountTask, PredictionTask, Task
+from lengthwise.training.curves import AccuracyCurve, LossCurve
 from lengthwise.training.data import draw_summaries
-from lengthwise.training.plateaus import Plateau, plateau
+from lengthwise.training.measure_predictions import measure_predictions
 from lengthwise.training.randomness import generator
+from lengthwise.training.trained import Decoder
 
 TOKENS_AT_ONCE = 2**20
 """A model is called with at most this many tokens, but with one string at least."""
 
 
-@dataclass(frozen=True)
-class LossCurve:
-    """Loss against test length: mean over the test sequences, its standard error, and the loss of the best
-    constant answer (``baselines``).
-    """
-
-    test_lengths: tuple[int, ...]
-    losses: tuple[float, ...]
-    errors: tuple[float, ...]
-    baselines: tuple[float, ...]
-
-    @property
-    def plateau(self) -> Plateau:
-        """Where the curve ends."""
-        return plateau(self.test_lengths, self.losses, self.errors)
-
-    def frame(self) -> pd.DataFrame:
-        """One row a test length."""
-        return pd.DataFrame(
-            {
-                "test_length": self.test_lengths,
-                "loss": self.losses,
-                "loss_error": self.errors,
-                "baseline": self.baselines,
-            }
-        )
-
-
-@runtime_checkable
-class HasLosses(Protocol):
-    """A curve: losses at increasing test lengths."""
-
-    @property
-    def test_lengths(self) -> Sequence[int]:
-        """The lengths."""
-        ...
-
-    @property
-    def losses(self) -> Sequence[float]:
-        """The loss at each."""
-        ...
-
-
-def effective_length(curve: HasLosses, threshold: float) -> int | None:
-    """The longest test length up to and with which the loss stays within the threshold; None if it is above
-    it from the first one on.
-    """
-    within = None
-    for length, loss in zip(curve.test_lengths, curve.losses, strict=True):
-        if not loss <= threshold:
-            break
-        within = length
-    return within
-
-
+@overload
+def evaluate(
+    model: Callable[[Tensor], object],
+    task: PredictionTask,
+    lengths: Sequence[int | tuple[int, int]],
+    *,
+    sequences: int = ...,
+    seed: int = ...,
+    device: str | torch.device | None = ...,
+) -> AccuracyCurve: ...
+@overload
 def evaluate(
     model: Callable[[Tensor], Tensor],
     task: Task,
     lengths: Sequence[int],
+    *,
+    sequences: int = ...,
+    seed: int = ...,
+    device: str | torch.device | None = ...,
+) -> LossCurve: ...
+def evaluate(
+    model: Callable[[Tensor], Any],
+    task: Task | PredictionTask,
+    lengths: Sequence[Any],
     *,
     sequences: int = 1024,
     seed: int = 0,
@@ -86,34 +52,49 @@ def evaluate(
 ) -> LossCurve:
     """The loss of any model on a task, at each of some increasing lengths.
 
-    ``model`` takes tokens (batch, length), int64, and returns the outputs at the last position, (batch,
-    outputs), or at every position, (batch, length, outputs), of which the last is scored. A PyTorch module is
-    put into evaluation mode meanwhile. Strings are made on ``device`` (by default, where the module's
-    parameters are). A ``LimitTransformer`` of one layer on a task that samples counts never sees strings, so
-    that lengths up to 2^53 cost no more than short ones.
+    On a ``Task`` ``model`` takes tokens (batch, length), int64, and returns the outputs at the last position,
+    (batch, outputs), or at every position, (batch, length, outputs), of which the last is scored. A
+    ``LimitTransformer`` of one layer on a task that samples counts never sees strings, so that lengths up to
+    2^53 cost no more than short ones.
+
+    On a ``PredictionTask`` it returns logits at every position, (batch, length, classes), and the curve has
+    accuracies too. It may be a ``Decoder``, or a causal language model of Hugging Face's ``transformers``
+    that was trained on the task's tokens; if it knows more tokens, their logits are left out. Streams are
+    never padded. ``lengths`` are those of inputs, or bins of them, as in ``[(1, 50), (51, 100)]``.
+
+    A PyTorch module is put into evaluation mode meanwhile. Strings are made on ``device`` (by default, where
+    the module's parameters are).
     """
     if sequences < 2:
         raise ValueError(f"sequences must be at least 2, got {sequences}")
-    for length in lengths:
-        check_length(length, "test length")
-        task.check_length(length)
-    if not lengths or list(lengths) != sorted(set(lengths)):
-        raise ValueError(f"test lengths must be given and increase, got {list(lengths)}")
     chosen = _device(model) if device is None else torch.device(device)
-    training = isinstance(model, torch.nn.Module) and model.training
-    if isinstance(model, torch.nn.Module):
-        model.eval()
-    try:
-        with torch.no_grad():
-            rows = [
-                _at(model, task, length, sequences, generator(seed, "evaluation", chosen))
-                for length in lengths
-            ]
-    finally:
-        if isinstance(model, torch.nn.Module):
-            model.train(training)
+    with _evaluation_mode(model), torch.no_grad():
+        if isinstance(task, PredictionTask):
+            return measure_predictions(model, task, lengths, sequences=sequences, seed=seed, device=chosen)
+        for length in lengths:
+            check_length(length, "test length")
+            task.check_length(length)
+        if not lengths or list(lengths) != sorted(set(lengths)):
+            raise ValueError(f"test lengths must be given and increase, got {list(lengths)}")
+        rows = [
+            _at(model, task, length, sequences, generator(seed, "evaluation", chosen)) for length in lengths
+        ]
     losses, errors, baselines = zip(*rows, strict=True)
     return LossCurve(tuple(lengths), losses, errors, baselines)
+
+
+@contextmanager
+def _evaluation_mode(model: object) -> Iterator[None]:
+    """Modules as they are used, and afterwards as they were."""
+    if not isinstance(model, torch.nn.Module):
+        yield
+        return
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def _at(
@@ -153,4 +134,6 @@ def _last(output: object, tokens: Tensor, task: Task) -> Tensor:
 def _device(model: object) -> torch.device:
     if isinstance(model, torch.nn.Module):
         return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    return model.embedding.device if isinstance(model, LimitTransformer) else torch.device("cpu")
+    if isinstance(model, LimitTransformer):
+        return model.embedding.device
+    return model.device if isinstance(model, Decoder) else torch.device("cpu")

@@ -1,5 +1,5 @@
-"""How a batch is worked through on a CPU: in shares for its threads, in pieces that fit its caches, with
-little padding.
+"""How a batch is worked through with little padding: on a CPU in shares for its threads and in pieces that
+fit its caches, on a GPU in a few large groups.
 
 A share is some of the models. A piece is some groups of their streams; a group is a few streams of like
 length, padded to the longest of them.
@@ -18,7 +18,7 @@ from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.decoder_forward import Streams, Weights, forward_counts, forward_streams
 from lengthwise.models.token_counts import TokenCounts
 from lengthwise.tasks import Examples
-from lengthwise.training.decoder_data import Reading, answers, lengths
+from lengthwise.training.decoder_data import Group, Reading, answers, lengths
 
 PIECE = 2**20
 """About how many numbers the largest tensor of a piece has: those between the two maps of an MLP."""
@@ -28,14 +28,6 @@ FEWEST = 2**17
 
 SHARE = 2**21
 """Models are worked through together while their batches have no more of these than so many in all."""
-
-
-class Group(NamedTuple):
-    """Some streams, and how many of their tokens and places matter."""
-
-    streams: slice
-    tokens: int
-    places: int
 
 
 class Share(NamedTuple):
@@ -54,7 +46,12 @@ def numbers_of(ensemble: DecoderEnsemble, streams: int, tokens: int, places: int
 def whole(batch: Reading) -> Share:
     """All of a batch, as one group: shapes that are the same at every step."""
     models, streams, tokens = batch.tokens.shape
-    return Share(slice(models), [[Group(slice(streams), tokens, batch.places.shape[-1])]])
+    return Share(slice(models), [[Group(0, streams, tokens, batch.places.shape[-1])]])
+
+
+def grouped(batch: Reading, groups: Sequence[Group]) -> Share:
+    """All of a batch at once, in these groups."""
+    return Share(slice(len(batch.tokens)), [groups])
 
 
 def shares(batch: Reading, ensemble: DecoderEnsemble, threads: int) -> list[Share]:
@@ -88,7 +85,7 @@ def _groups(sizes: Sequence[tuple[int, int]], each: int, counted: bool) -> list[
         if filled + numbers > PIECE:
             pieces.append([])
             filled = 0
-        pieces[-1].append(Group(slice(start, stop), tokens, places))
+        pieces[-1].append(Group(start, stop, tokens, places))
         filled, start = filled + numbers, stop
     return pieces
 
@@ -102,11 +99,11 @@ def logits_of(
         return forward_counts(ensemble.shape, weights, TokenCounts(*counts))
     streams = [
         Streams(
-            batch.tokens[models, rows, :tokens],
-            batch.places[models, rows, :places],
-            *(part[models, rows, :tokens] for part in batch.more),
+            batch.tokens[models, group.streams, : group.tokens],
+            batch.places[models, group.streams, : group.places],
+            *(part[models, group.streams, : group.tokens] for part in batch.more),
         )
-        for rows, tokens, places in groups
+        for group in groups
     ]
     return forward_streams(ensemble.shape, weights, streams)
 
@@ -120,5 +117,5 @@ def examples_of(batch: Reading, models: slice, groups: Sequence[Group]) -> Examp
 
 def _places(part: Tensor, models: slice, groups: Sequence[Group]) -> Tensor:
     """From (M, B, A, ...) to (M, N, 1, ...)."""
-    found = [part[models, streams, :places].flatten(1, 2) for streams, _, places in groups]
+    found = [part[models, group.streams, : group.places].flatten(1, 2) for group in groups]
     return (found[0] if len(found) == 1 else torch.cat(found, 1)).unsqueeze(2)

@@ -58,7 +58,7 @@ def plateau(
         return Plateau(math.inf, (math.inf, math.inf), "diverged", int(length[-1]))
     if limit is not None:
         return _known(length, loss, error, *limit)
-    decades = min(DECADES, math.log10(length[-1] / length[0]) / 2)
+    decades = min(DECADES, math.log10(max(length[-1], 1.0) / max(length[0], 1.0)) / 2)
     end = length >= length[-1] / 10**decades * (1 - 1e-9)
     if end.sum() < 3:
         raise ValueError(

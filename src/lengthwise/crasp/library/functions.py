@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lengthwise.crasp import nodes
 from lengthwise.crasp.builder import Formula, Number, Q, count, exists, mod, prev
-from lengthwise.crasp.program import Program
+from lengthwise.crasp.program import BEGIN, END, SEPARATOR, Program
 
-BEGIN, SEPARATOR, END = "<bos>", "<sep>", "<eos>"
 INTERLEAVED = 3
 """How many strings the interleaved task has."""
 

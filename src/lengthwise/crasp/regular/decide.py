@@ -61,7 +61,7 @@ def decide(
         raise ValueError(f"acceptance must be last or eos, got {acceptance!r}")
     if most_window < 0 or most_period < 1:
         raise ValueError("most_window must be at least 0 and most_period at least 1")
-    dfa = _automaton(regex, alphabet)
+    dfa = minimal_automaton(regex, alphabet)
     return (
         _with_positions(dfa, acceptance, most_window, most_period)
         if positional
@@ -76,7 +76,7 @@ def classify(
     most_period: int = MOST_PERIOD,
 ) -> Classes:
     """The classes of a regular language."""
-    dfa = _automaton(regex, alphabet)
+    dfa = minimal_automaton(regex, alphabet)
     monoid = transition_monoid(dfa)
     aperiodic = None if monoid is None else is_aperiodic(monoid)
     r_o_g = None if monoid is None else is_r_o_g(monoid)
@@ -96,7 +96,8 @@ def classify(
     )
 
 
-def _automaton(regex: str | DFA, alphabet: Sequence[str] | None) -> DFA:
+def minimal_automaton(regex: str | DFA, alphabet: Sequence[str] | None) -> DFA:
+    """The minimal automaton of an expression over an alphabet, or of an automaton."""
     if not isinstance(regex, DFA):
         return compile_regex(regex, alphabet)
     if alphabet is not None and tuple(alphabet) != regex.alphabet:
@@ -119,7 +120,7 @@ def _with_positions(dfa: DFA, acceptance: Mode, most_window: int, most_period: i
     quotients = [dfa.quotient(letter).minimal() for letter in dfa.alphabet]
     targets = [dfa] if acceptance == "eos" else quotients
     found = search(dfa, targets, most_window, most_period)
-    details = {"states": len(dfa.states)} | _searched(found)
+    details = {"states": len(dfa.states)} | search_details(found)
     if not found.answer or found.window is None or found.period is None:
         return Verdict(found.answer, None, found.method, details)
     made = extract(dfa, acceptance, found.window, found.period)
@@ -131,7 +132,8 @@ def _measures(found: Extraction) -> dict[str, Any]:
     return {"depth": found.program.depth, "rounds": found.rounds, "potentials": found.potentials}
 
 
-def _searched(found: Search) -> dict[str, Any]:
+def search_details(found: Search) -> dict[str, Any]:
+    """What a search found and tried, by name."""
     return {
         "window": found.window,
         "period": found.period,

@@ -1,13 +1,13 @@
 """Programs from automata: potentials follow the state."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lengthwise.automata.automaton import DFA, numbered, strong_components
 from lengthwise.crasp import nodes
 from lengthwise.crasp.builder import TRUE, Formula, Number, Q, count, mod, number
 from lengthwise.crasp.program import Mode, Program
-from lengthwise.crasp.regular.positional import Tag, product
+from lengthwise.crasp.regular.positional import Product, Tag, product
 from lengthwise.crasp.regular.potentials import Blocks, Potential, edges_inside, rounds, together
 
 
@@ -23,7 +23,7 @@ class Extraction:
 
 
 @dataclass(frozen=True)
-class _Follower:
+class Follower:
     """For every state, the formula that holds where the letters before this position lead to it."""
 
     dfa: DFA
@@ -34,8 +34,14 @@ class _Follower:
     def among(self, states: Iterable[int]) -> Formula:
         """The letters before lead to one of the states; said in the shorter of two ways."""
         chosen = set(states)
-        direct = _any(self.before[state] for state in self.before if state in chosen)
-        others = ~_any(self.before[state] for state in self.before if state not in chosen)
+        return self.parting({state: state in chosen for state in self.before})
+
+    def parting(self, wanted: Mapping[int, bool]) -> Formula:
+        """A formula with these values where the letters before lead to these states, whatever it says where
+        they lead to others; said in the shorter of two ways.
+        """
+        direct = _any(self.before[state] for state, value in wanted.items() if value)
+        others = ~_any(self.before[state] for state, value in wanted.items() if not value)
         return min(direct, others, key=lambda one: len(nodes.in_order([one.node])))
 
 
@@ -64,16 +70,28 @@ def extract(dfa: DFA, acceptance: Mode = "last", window: int = 0, period: int = 
     return Extraction(program, max(one.rounds for one in different), sum(one.potentials for one in different))
 
 
-def _follow(dfa: DFA, window: int, period: int) -> _Follower | None:
+def _follow(dfa: DFA, window: int, period: int) -> Follower | None:
     """The automaton, or its product, with formulas for its states; None if potentials do not part them."""
-    if (window, period) == (0, 1):
-        return _followed(dfa, [((), 0)] * len(dfa.transitions), lambda _: TRUE)
     found = product(dfa, window, period)
-    if found is None:
-        return None
+    return None if found is None else followed(found, period)
+
+
+def followed(
+    found: Product, period: int, first: int = 1, never: frozenset[int] = frozenset()
+) -> Follower | None:
+    """Formulas for the states of a product, component by component from the start on; None if potentials do
+    not part them.
+
+    - ``first``: the position of the first letter;
+    - ``never``: states that no word of interest leads to. They have no formulas.
+
+    A component is entered at most once. Inside, the values of its potentials give the state. The events of
+    entering are known from the components before.
+    """
+    dfa, tags = found.dfa, found.tags
 
     def seen(tag: Tag) -> Formula:
-        shown = [mod(period, tag[1] + 1)]
+        shown = [mod(period, tag[1] + first)]
         for distance, letter in enumerate(tag[0], start=1):
             if letter == found.padding:
                 others = _any(Q(one) for index, one in enumerate(dfa.alphabet) if index != letter)
@@ -82,19 +100,12 @@ def _follow(dfa: DFA, window: int, period: int) -> _Follower | None:
                 shown.append(count(Q(dfa.alphabet[letter]), at=[distance]) >= 1)
         return _all(shown)
 
-    return _followed(found.dfa, found.tags, seen)
-
-
-def _followed(dfa: DFA, tags: Sequence[Tag], seen: Callable[[Tag], Formula]) -> _Follower | None:
-    """Formulas for the states, component by component from the start on.
-
-    A component is entered at most once. Inside, the values of its potentials give the state. The events of
-    entering are known from the components before.
-    """
     before: dict[int, Formula] = {}
     entering: dict[int, list[Formula]] = {}
     most_rounds = potentials = 0
     for component in reversed(strong_components(dfa.transitions)):
+        if not never.isdisjoint(component):
+            continue
         edges = edges_inside(component, dfa.transitions)
         number_of = numbered(tags[state] for state in component)
         blocks: Blocks = {state: number_of[tags[state]] for state in component}
@@ -113,15 +124,15 @@ def _followed(dfa: DFA, tags: Sequence[Tag], seen: Callable[[Tag], Formula]) -> 
                 here = {state: here[state] & is_at[value] for state, value in potential.values.items()}
                 potentials += 1
         most_rounds = max(most_rounds, len(done))
-        stays = after & _not_left(dfa, component, here, after)
+        stays = after & _not_left(dfa, component, here, after, never)
         for state in component:
             before[state] = stays & here[state]
             for target in dict.fromkeys(dfa.transitions[state]):
-                if target not in blocks:
+                if target not in blocks and target not in never:
                     letters = zip(dfa.alphabet, dfa.transitions[state], strict=True)
                     reads = _any(Q(letter) for letter, leads in letters if leads == target)
                     entering.setdefault(target, []).append(before[state] & reads)
-    return _Follower(dfa, before, most_rounds, potentials)
+    return Follower(dfa, before, most_rounds, potentials)
 
 
 def _total(
@@ -156,7 +167,9 @@ def _total(
     return total
 
 
-def _not_left(dfa: DFA, component: Sequence[int], here: Mapping[int, Formula], after: Formula) -> Formula:
+def _not_left(
+    dfa: DFA, component: Sequence[int], here: Mapping[int, Formula], after: Formula, never: frozenset[int]
+) -> Formula:
     """No letter before this position has led out of the component. Formulas of states are right up to the
     first that does, and only whether there was one matters.
     """
@@ -164,8 +177,9 @@ def _not_left(dfa: DFA, component: Sequence[int], here: Mapping[int, Formula], a
     leaving = []
     for symbol, letter in enumerate(dfa.alphabet):
         stay = [here[state] for state in component if dfa.transitions[state][symbol] in inside]
-        leave = [here[state] for state in component if dfa.transitions[state][symbol] not in inside]
-        leaving.append(Q(letter) & (_any(leave) if len(leave) < len(stay) else ~_any(stay)))
+        leave = [here[state] for state in component if dfa.transitions[state][symbol] not in inside | never]
+        if leave:
+            leaving.append(Q(letter) & (_any(leave) if len(leave) < len(stay) else ~_any(stay)))
     return count(after & _any(leaving), strict=True) <= 0
 
 

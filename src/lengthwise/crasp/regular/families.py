@@ -20,7 +20,7 @@ LONGEST = 10**7
 class Family:
     """For whole numbers c, N >= 1 the words ``x u(c)^N w1 v`` and ``x u(c)^N w2 v``, where ``u(c) =
     u_1^(c^(r-1)) u_2^(c^(r-2)) ... u_r`` and u_1, ..., u_r are the ``loops``. Exactly one of the two is in
-    the language.
+    the language; or, where the question is what may follow, both begin words and go on differently.
 
     Claim: for every program of C-RASP (without positions, under the acceptance the family was made for) there
     is a c0 such that for every c >= c0 there is an N0(c) such that for all N >= N0(c) the program gives both
@@ -73,19 +73,25 @@ def family(dfa: DFA, acceptance: Mode = "last") -> Family | None:
     """A family for the language of a minimal automaton that is not in C-RASP; None if it is in C-RASP."""
     if acceptance == "eos":
         found = inseparable(dfa)
-        return None if found is None else _of_pair(dfa, found, ())
+        return None if found is None else _of_states(dfa, found, ())
     last = inseparable_last(dfa)
     if last is None:
         return None
     letter, found = last
-    return _of_pair(dfa.quotient(letter).minimal(), found, (letter,))
+    return _of_states(dfa.quotient(letter).minimal(), found, (letter,))
 
 
-def _of_pair(dfa: DFA, found: Inseparable, end: tuple[str, ...]) -> Family:
+def _of_states(dfa: DFA, found: Inseparable, end: tuple[str, ...]) -> Family:
     """The family of two inseparable states; ``end`` is appended to all words."""
     first, second = found.pair
     told_apart = difference(replace(dfa, start=first), replace(dfa, start=second))
     assert told_apart is not None, "states of a minimal automaton differ"
+    return family_of(dfa, found, told_apart + end)
+
+
+def family_of(dfa: DFA, found: Inseparable, end: tuple[str, ...]) -> Family:
+    """The family of words that lead to two inseparable states and go on with ``end``."""
+    first, second = found.pair
 
     def word(symbols: Sequence[int]) -> Word:
         return _word(dfa.alphabet, tuple(dfa.alphabet[symbol] for symbol in symbols))
@@ -95,7 +101,7 @@ def _of_pair(dfa: DFA, found: Inseparable, end: tuple[str, ...]) -> Family:
         loops=tuple(word(loop) for loop in _spanning_loops(dfa.transitions, found.component, first)),
         w1=word(()),
         w2=word(paths(dfa.transitions, first)[second]),
-        v=_word(dfa.alphabet, told_apart + end),
+        v=_word(dfa.alphabet, end),
     )
 
 

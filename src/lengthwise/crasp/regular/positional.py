@@ -7,7 +7,7 @@ and phases; states of different windows or phases are apart from the start. No b
 that the search may end without an answer. (Derived for this project, not published.)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lengthwise.automata.automaton import DFA, paths
@@ -58,12 +58,14 @@ class Search:
 
 def product(dfa: DFA, window: int, period: int, most: int = MOST_PRODUCT) -> Product | None:
     """The product with windows and phases, padded with the letter that makes it smallest; None if all are
-    larger than ``most``.
+    larger than ``most``. Without windows and phases it is the automaton, however large.
     """
     if window < 0 or period < 1:
         raise ValueError(
             f"the window must be at least 0 and the period at least 1, got {window} and {period}"
         )
+    if (window, period) == (0, 1):
+        return Product(dfa, (((), 0),) * len(dfa.transitions), 0)
     best = None
     for padding in range(len(dfa.alphabet) if window else 1):
         found = _product(dfa, window, period, padding, most)
@@ -99,6 +101,8 @@ def is_positional(dfa: DFA, window: int, period: int) -> bool | None:
     """Whether programs with this window and period, under "eos", can tell the language of a minimal
     automaton; None if the product is too large.
     """
+    if (window, period) == (0, 1):
+        return inseparable(dfa) is None
     # The padding makes no difference to the answer.
     found = _product(dfa, window, period, 0, MOST_PRODUCT)
     return None if found is None else inseparable_tagged(found.dfa.transitions, found.tags) is None
@@ -112,10 +116,27 @@ def search(
     monoid: Monoid | None = None,
 ) -> Search:
     """Look for a window and a period that suffice for all ``targets``, minimal automata: the language of
-    ``dfa`` itself under "eos", its quotients by the letters under "last". That none suffices is known where
-    a local monoid of the language fails.
+    ``dfa`` itself under "eos", its quotients by the letters under "last".
     """
-    if all(inseparable(one) is None for one in targets):
+
+    def suffice(window: int, period: int) -> bool | None:
+        answers = (is_positional(one, window, period) for one in targets)
+        return next((found for found in answers if found is not True), True)
+
+    return searched(dfa, suffice, most_window, most_period, monoid)
+
+
+def searched(
+    dfa: DFA,
+    suffice: Callable[[int, int], bool | None],
+    most_window: int = MOST_WINDOW,
+    most_period: int = MOST_PERIOD,
+    monoid: Monoid | None = None,
+) -> Search:
+    """Look for a window and a period that suffice. That none does is known where a local monoid of the
+    language of a minimal automaton fails.
+    """
+    if suffice(0, 1):
         return Search(True, "potentials on the minimal automaton", 0, 1)
     monoid = transition_monoid(dfa) if monoid is None else monoid
     stable = None if monoid is None else stability(monoid)
@@ -127,9 +148,7 @@ def search(
             return Search(False, "a local monoid is not in C-RASP", stability=index, idempotent=word)
     tried, skipped = [(0, 1)], []
     for window, period in _pairs(len(dfa.alphabet), stable, most_window, most_period):
-        answer = next(
-            (found for one in targets if (found := is_positional(one, window, period)) is not True), True
-        )
+        answer = suffice(window, period)
         if answer:
             how = "potentials on the product with windows and phases"
             return Search(True, how, window, period, index, None, tuple(tried), tuple(skipped))

@@ -1,0 +1,164 @@
+"""The suites of Huang et al.: what is run, the paper's rule of selection, and outcomes over all seeds."""
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lengthwise.experiments import huang
+from lengthwise.experiments.published import LARGEST, PUBLISHED
+from lengthwise.experiments.results import metrics_frame, table
+from lengthwise.experiments.verdicts import agreement, verdicts
+from lengthwise.tasks import ALGORITHMIC, FORMAL, task
+
+SHARES = st.sampled_from([0.0, 0.3, 0.69, 0.7, 0.9, 1.0])
+
+
+def results_of(runs, shares):
+    """A table in which these runs end with these accuracies, and begin with none."""
+    frames = []
+    for run, own in zip(runs, shares, strict=True):
+        rows = [(500, end, "accuracy", 0.0) for end in run.test_lengths]
+        rows += [(1000, end, "accuracy", share) for end, share in zip(run.test_lengths, own, strict=True)]
+        rows += [(step, run.training.length, "training_loss", 0.1) for step in (500, 1000)]
+        frames.append(metrics_frame(run, rows))
+    return table(runs, frames)
+
+
+def test_the_grid_is_the_papers_and_the_simplest_comes_first():
+    assert len(set(huang.GRID)) == 54
+    assert {shape.layers for shape in huang.GRID} == {1, 2, 4} == {shape.heads for shape in huang.GRID}
+    assert {shape.width for shape in huang.GRID} == {16, 64, 256}
+    assert {shape.learning_rate for shape in huang.GRID} == {1e-3, 1e-4}
+    sizes = [(shape.layers, shape.width, shape.heads) for shape in huang.GRID]
+    assert sizes == sorted(sizes)
+
+
+def test_every_published_cell_is_on_the_side_of_its_program():
+    """What is enough was chosen so: above it with a program, below it without."""
+    for schemes in PUBLISHED.values():
+        for published in schemes.values():
+            assert (published.accuracy[2] >= 100 * huang.ENOUGH) == published.program
+    assert set(PUBLISHED) == {*ALGORITHMIC, *FORMAL} - {"parity-language"}
+
+
+def test_cells_at_the_papers_scale():
+    cells = huang.cells("algorithmic", "paper", seeds=6, seed=50)
+    assert len(cells) == 8 * 4
+    for cell in cells:
+        published = PUBLISHED[cell.task.name]
+        expected = published.get(cell.positions, published["learned"]).shape
+        assert cell.seeds == tuple(range(50, 56))
+        if expected == LARGEST:
+            assert cell.runs == ()
+            assert "12 layers" in str(cell.not_run)
+            continue
+        assert [run.training.seed for run in cell.runs] == list(range(50, 56))
+        for run in cell.runs:
+            parts = run.decoder
+            shape = (parts.model.layers, parts.model.heads, parts.model.width, parts.training.learning_rate)
+            assert shape == tuple(expected)
+            assert (parts.training.steps, parts.training.batch, parts.training.length) == (30_000, 64, 50)
+            assert (parts.evaluation.ends, parts.evaluation.every) == ((50, 100, 150), 3000)
+    assert sum(cell.not_run is not None for cell in cells) == 6
+    assert len(huang.cells("formal", "paper")) == 18 * 2
+    regularised = huang.cells("algorithmic", "paper", tasks=["majority"], regulariser=1e-4)
+    factors = {cell.positions: cell.runs[0].decoder.training.regulariser for cell in regularised}
+    assert factors == {"learned": 1e-4, "none": 0.0, "rotary": 0.0, "alibi": 0.0}
+
+
+def test_quick_cells_have_nothing_published_of_other_lengths():
+    assert all(cell.published is None for cell in huang.cells("algorithmic", "quick"))
+    learned, none = huang.cells("algorithmic", "paper", tasks=["sort"], schemes=["learned", "none"])
+    assert learned.published.accuracy == (100.0, 100.0, 99.4)
+    assert none.published.accuracy == (100.0, 99.8, 80.6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": ["copy-uniqe"]}, "has no task 'copy-uniqe'.*copy-unique"),
+        ({"tasks": ["dyck-2"]}, "the algorithmic suite has no task 'dyck-2'"),
+        ({"schemes": ["rotatory"]}, "no scheme of positions 'rotatory'.*rotary"),
+        ({"seeds": 0}, "seeds must be at least 1"),
+    ],
+)
+def test_mistakes(changes, message):
+    with pytest.raises(ValueError, match=message):
+        huang.cells("algorithmic", "quick", **changes)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=6, max_size=6))
+def test_selection_is_the_papers(shares):
+    """Perfect on the first bin, best on the second, simplest among equals, by going through all."""
+    runs = huang.search_runs(task("parity"), "none", "quick", 1, huang.GRID[:6])
+    chosen = huang.select(runs, results_of(runs, shares))
+    expected, best = None, -1.0
+    for run, (first, second, _) in zip(runs, shares, strict=True):
+        if first == 1.0 and second > best:
+            expected, best = run, second
+    assert chosen == expected
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=7, max_size=7), st.integers(0, 2))
+def test_outcomes_count_every_seed(shares, other):
+    cells = huang.cells("algorithmic", "quick", tasks=["binary-majority", "parity"], seeds=7, seed=3)
+    cells = [cell for cell in cells if cell.positions == "none"]
+    runs = [run for cell in cells for run in cell.runs]
+    results = results_of(runs, [*shares, *([(1.0, 1.0, other / 2)] * 7)])
+    first, second = huang.outcomes(cells, results).to_dict("records")
+    for number in (1, 2, 3):
+        column = [own[number - 1] for own in shares]
+        assert first[f"mean_{number}"] == pytest.approx(sum(column) / 7)
+        assert (first[f"low_{number}"], first[f"high_{number}"]) == (min(column), max(column))
+        five = [own[number - 1] for own in shares if own[0] == 1.0][:5]
+        if len(five) == 5:
+            assert first[f"five_{number}"] == pytest.approx(sum(five) / 5)
+        else:
+            assert math.isnan(first[f"five_{number}"])
+    assert (first["seeds"], first["perfect"]) == (7, sum(own[0] == 1.0 for own in shares))
+    assert first["generalises"] == (sorted(own[2] for own in shares)[3] >= 0.7)
+    assert second["generalises"] == (other == 2)
+
+
+def test_agreement_leaves_out_what_is_not_decided_or_not_run():
+    cells = huang.cells(
+        "algorithmic",
+        "paper",
+        tasks=["binary-majority", "parity", "sort"],
+        schemes=["learned", "none", "rotary"],
+        seeds=2,
+    )
+    good, bad = (1.0, 1.0, 0.95), (1.0, 0.5, 0.4)
+    outcome = {"binary-majority": good, "parity": good, "sort": bad}
+    runs = [run for cell in cells for run in cell.runs]
+    found = verdicts(cells, results_of(runs, [outcome[run.task.name] for run in runs]))
+    told = {
+        (row["task"], row["positions"]): None if pd.isna(row["agrees"]) else bool(row["agrees"])
+        for row in found.to_dict("records")
+    }
+    assert told == {
+        ("binary-majority", "learned"): True,
+        ("binary-majority", "none"): True,
+        ("binary-majority", "rotary"): None,  # no theorem speaks of it
+        ("parity", "learned"): False,  # theory says no, the outcome here is yes
+        ("parity", "none"): None,  # not run
+        ("parity", "rotary"): None,
+        ("sort", "learned"): None,  # finitely many inputs
+        ("sort", "none"): None,
+        ("sort", "rotary"): None,
+    }
+    assert agreement(found) == (2, 3)
+
+
+def test_cells_whose_runs_are_missing_are_not_run():
+    cells = huang.cells("algorithmic", "quick", tasks=["parity"], seeds=2)
+    results = results_of(cells[0].runs, [(1.0, 1.0, 1.0)] * 2)
+    first, second = huang.there(cells, results)
+    assert first == cells[0]
+    assert second.runs == ()
+    assert second.not_run == huang.NOT_THERE
