@@ -221,15 +221,14 @@ def test_programs_of_the_library_predict_the_examples(task, program):
                 assert reader.predictions() == {task.alphabet[wanted[place]]}
 
 
-def test_what_is_not_trained_on_them_yet_says_so(capsys):
+def test_what_is_for_limit_transformers_alone_says_so(capsys):
     with pytest.raises(ValueError, match="sort is a task of decoders"):
         recipe(lw.task("sort"))
     for arguments in (["advise", "copy-unique"], ["advise", "--seeds", "2", "tomita-4"]):
         assert main(arguments) == 2
         said = capsys.readouterr()
-        assert (
-            "is a task of decoders, which this command cannot train; it takes simple, modp, kgram" in said.err
-        )
+        assert "is a task of decoders, which this command does not advise on" in said.err
+        assert "it takes simple, modp, kgram" in said.err
         assert said.err.count("\n") == 1
 
 

@@ -295,7 +295,7 @@ def test_what_the_page_on_suites_says_of_programs_and_models(transformers):
     page = (Path(__file__).parents[2] / "docs/suites.md").read_text()
     codes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict = {"torch": torch, "lw": lw}
-    for chosen in ("import predict", "GPT2Config"):
+    for chosen in ("lw.predict(", "GPT2Config"):
         (code,) = [code for code in codes if chosen in code]
         exec(code, names)
     no, yes = names["no"], names["yes"]
