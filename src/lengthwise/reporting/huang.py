@@ -50,7 +50,8 @@ def suite_figure(suite: Suite, chosen: Sequence[Cell], results: pd.DataFrame, ta
             axes.set_ylabel("right sequences")
         schemes = list(dict.fromkeys(cell.positions for cell in chosen))
         handles = [Line2D([], [], color=COLORS[scheme], marker="o", label=scheme) for scheme in schemes]
-        handles.append(Line2D([], [], color=GREY, marker="x", linestyle="", label="published"))
+        if any(cell.published for cell in chosen):
+            handles.append(Line2D([], [], color=GREY, marker="x", linestyle="", label="published"))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
         figure.suptitle(f"{suite} suite: accuracy by input length", x=0.01, ha="left", fontsize=11)
     return figure
