@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from test_main import fails
 
-from lengthwise.cli import main
-from lengthwise.experiments import engine
+from lengthwise.cli import main, suites
+from lengthwise.experiments import Store, engine, huang
 
 QUICK = "reproduce algorithmic --tasks binary-majority --positions none --seeds 2"
 
@@ -50,6 +50,23 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
     assert [bool(cell["not_run"]) for cell in part["cells"]] == [True, False]
     assert main(f"{both} --output {tmp_path}/third --tables {tmp_path}/first/results.parquet".split()) == 0
     assert "not run" in capsys.readouterr().out
+
+
+def test_an_architecture_is_selected_first(tmp_path, capsys, monkeypatch):
+    """From two of the grid, with a seed of its own; both are perfect, so the simpler one is taken."""
+
+    def two(task, positions, scale, seed):
+        return huang.search_runs(task, positions, scale, seed, [huang.Shape(1, 1, 16), huang.Shape(1, 2, 16)])
+
+    monkeypatch.setattr(suites, "search_runs", two)
+    told = document(capsys, f"{QUICK} --search --json --output {tmp_path}")
+    (cell,) = told["cells"]
+    assert (cell["shape"], cell["seeds"], cell["not_run"]) == ("1/1/16", 2, "")
+    seeds = [run.training.seed for run in Store(tmp_path / "runs").runs()]
+    assert sorted(seeds) == [huang.FIRST_SEED, huang.FIRST_SEED + 1, *[huang.FIRST_SEED + 2] * 2]
+    monkeypatch.setattr(suites, "select", lambda runs, results: None)
+    (cell,) = document(capsys, f"{QUICK} --search --json --output {tmp_path}")["cells"]
+    assert "no architecture of the grid is perfect" in cell["not_run"]
 
 
 @pytest.mark.parametrize(

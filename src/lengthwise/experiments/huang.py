@@ -169,8 +169,10 @@ def select(runs: Sequence[Run], results: pd.DataFrame) -> Run | None:
     _, second, *_ = runs[0].test_lengths
     table = accuracies(results).set_index("run")
     perfect = table.loc[table["perfect"], f"accuracy_{second}"].to_dict()
-    best = max(perfect.values(), default=None)
-    return next((run for run in runs if perfect.get(run.id) == best is not None), None)
+    if not perfect:
+        return None
+    best = max(perfect.values())
+    return next(run for run in runs if perfect.get(run.id) == best)
 
 
 def there(chosen: Sequence[Cell], results: pd.DataFrame) -> list[Cell]:

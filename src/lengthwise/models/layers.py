@@ -51,7 +51,7 @@ def joined(
     bias: Float[Tensor, "M d"],
 ) -> Float[Tensor, "M N d"]:
     """A branch x W + b added to the residual stream; where products are rounded, the stream is not."""
-    if x.is_cuda:
+    if x.dtype != stream.dtype:
         return stream + linear(x, matrix, bias.unsqueeze(1))
     return torch.baddbmm(stream + bias.unsqueeze(1), x, matrix)
 
