@@ -23,6 +23,7 @@ COMMANDS = {
     "bound": "say on how long inputs two models must agree, so that they agree at every length",
     "crasp": "C-RASP: run, trace, check, compare, decide, compile (lengthwise crasp tells its commands)",
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
+    "explore": "move the parameters of a model by hand, on a page of your own computer, and see what follows",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
     "reproduce": "repeat the published experiments, and test the claims that they stand for",
     "simulate": "find a short string on which two models do what they do on a long one",

@@ -1,0 +1,6 @@
+"""What the explorer answers: plain data for a page, from the parameters that a person moves."""
+
+from lengthwise.reporting.explorer.answers import attention_answer, bound_answer, simulation_answer
+from lengthwise.reporting.explorer.controls import CONSTRUCTIONS, controls
+
+__all__ = ["CONSTRUCTIONS", "attention_answer", "bound_answer", "controls", "simulation_answer"]
