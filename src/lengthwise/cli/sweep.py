@@ -15,6 +15,7 @@ or decoders, whose accuracy is told by bins of lengths:
 
 import json as json_module
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -42,6 +43,10 @@ class Command:
     """Folder for the runs, the table of results and the figure (None: runs/NAME of the file)."""
     device: Literal["cpu", "cuda"] | None = None
     """Where to train (None: on a GPU if there is one)."""
+    engine: Literal["local", "ray"] = "local"
+    """Train on this machine, or on a Ray cluster (pip install 'lengthwise[ray]')."""
+    address: str | None = None
+    """The Ray cluster: HOST:PORT, or auto for one that runs here (None: one is started for this sweep)."""
     seed: int = 0
     """Taken by every command that prints a result; the seeds of a sweep stand in its runs."""
     json: bool = False
@@ -56,8 +61,15 @@ def run(command: Command) -> None:
         plateau(one.test_lengths, [0.0] * len(one.test_lengths), [0.0] * len(one.test_lengths))
     output = command.output or Path("runs") / command.file.stem
     with progress_bars() as stage:
-        steps = stage(f"{len(runs)} runs", sum(one.training.steps for one in runs))
-        results = train(runs, output=output / "runs", device=command.device, progress=steps)
+        bar = cache(lambda: stage(f"{len(runs)} runs", sum(one.training.steps for one in runs)))
+        results = train(
+            runs,
+            output=output / "runs",
+            device=command.device,
+            progress=lambda done: bar()(done),
+            engine=command.engine,
+            address=command.address,
+        )
     path, figure = output / "results.parquet", output / "figure.png"
     with replacing(path) as temporary:
         results.to_parquet(temporary, index=False)

@@ -1,13 +1,16 @@
-"""The local engine: runs of one shape become ensembles, and an ensemble is the unit of work.
+"""Runs of one shape become ensembles, and an ensemble is the unit of work: of this machine, or of a cluster.
 
 Which runs share an ensemble follows from the list of runs and the machine alone, never from what is left
-to do: a resumed sweep then computes bit for bit what an undisturbed one would.
+to do: a resumed sweep then computes bit for bit what an undisturbed one would. An engine trains ensembles in
+any order; what is left to do is found, and what was found is written, here.
 """
 
+import contextlib
 import platform
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 import torch
@@ -26,12 +29,28 @@ GPU_SHARE = 0.5
 """The share of a GPU's memory that an ensemble may fill."""
 
 
+class Engine(Protocol):
+    """Where ensembles are trained."""
+
+    device: torch.device
+    memory: int
+    """How many bytes an ensemble may fill."""
+
+    def finished(
+        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+    ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
+        """The results of every ensemble, in any order, and what made them."""
+        ...
+
+
 def train(
     runs: Sequence[Run],
     *,
     output: Path | str | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> pd.DataFrame:
     """Train and measure all runs, and return their rows as one table.
 
@@ -39,8 +58,10 @@ def train(
     there is not repeated.
     ``device`` is "cpu" or "cuda"; by default a GPU is used if there is one. ``progress`` is called with
     the number of model-steps done (those of runs found in ``output`` included).
+    ``engine`` is "local" or "ray", which trains on the Ray cluster at ``address`` ("auto": one that runs on
+    this machine) or, without an address, on one that is started for this call.
     """
-    results = train_all(runs, output=output, device=device, progress=progress)
+    results = train_all(runs, output=output, device=device, progress=progress, engine=engine, address=address)
     return table([result.run for result in results], [result.metrics for result in results])
 
 
@@ -51,26 +72,60 @@ def train_all(
     device: str | None = None,
     progress: Progress | None = None,
     measured: Measured | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> list[Result]:
     """The same, and the weights of every run beside its rows. ``measured`` is called with a run and its new
     rows as soon as they are known.
     """
     runs = list(dict.fromkeys(runs))
-    chosen = choose_device(device)
-    ensembles = plan(runs, chosen)
-    if output is None:
-        results = {r.run: r for group in ensembles for r in run_ensemble(group, chosen, progress, measured)}
-        return [results[run] for run in runs]
-    store = Store(output)
-    with store.writing():
+    results: dict[Run, Result] = {}
+    with contextlib.ExitStack() as held:
+        chosen = held.enter_context(_open(engine, address, device))
+        store = None if output is None else Store(output)
+        if store:
+            held.enter_context(store.writing())
+        left = []
+        for group in plan(runs, chosen.device, chosen.memory):
+            if store is None or not all(run in store for run in group):
+                left.append(group)
+            elif progress:
+                progress(sum(run.training.steps for run in group))
+        for found, made_by in chosen.finished(left, progress, measured):
+            if store:
+                store.add(found, made_by=made_by)
+            else:
+                results |= {result.run: result for result in found}
+    if store:
+        return [Result(run, store.metrics(run), store.weights(run)) for run in runs]
+    return [results[run] for run in runs]
+
+
+class Local:
+    """An engine that is the process itself: one ensemble after the other."""
+
+    def __init__(self, device: str | None) -> None:
+        self.device = choose_device(device)
+        self.memory = memory_for(self.device)
+
+    def finished(
+        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+    ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
+        """The results of every ensemble in turn."""
         for group in ensembles:
-            if all(run in store for run in group):
-                if progress:
-                    progress(sum(run.training.steps for run in group))
-                continue
-            results = run_ensemble(group, chosen, progress, measured)
-            store.add(results, made_by=_machine(chosen, len(group)))
-    return [Result(run, store.metrics(run), store.weights(run)) for run in runs]
+            yield run_ensemble(group, self.device, progress, measured), made_on(self.device, len(group))
+
+
+def _open(engine: str, address: str | None, device: str | None) -> contextlib.AbstractContextManager[Engine]:
+    if engine == "ray":
+        from lengthwise.experiments import ray_engine
+
+        return ray_engine.cluster(address, device)
+    if engine != "local":
+        raise ValueError(f"the engine must be local or ray, got {engine!r}")
+    if address is not None:
+        raise ValueError(f"the local engine has no address, got {address!r}: only the engine ray has one")
+    return contextlib.nullcontext(Local(device))
 
 
 def choose_device(name: str | None) -> torch.device:
@@ -91,14 +146,17 @@ def memory_for(device: torch.device) -> int:
     return CPU_MEMORY
 
 
-def plan(runs: Sequence[Run], device: torch.device) -> list[list[Run]]:
-    """Ensembles of runs of one shape, as few as suit the device and then as equal as possible."""
+def plan(runs: Sequence[Run], device: torch.device, memory: int | None = None) -> list[list[Run]]:
+    """Ensembles of runs of one shape, as few as suit the device and then as equal as possible. An ensemble
+    may fill so much ``memory``, by default what there is on this machine.
+    """
+    memory = memory_for(device) if memory is None else memory
     shapes: dict[Hashable, list[Run]] = {}
     for run in runs:
         shapes.setdefault((run.family, _kind(run).shape_of(run)), []).append(run)
     ensembles = []
     for alike in shapes.values():
-        most = _kind(alike[0]).most_together(alike, device, memory_for(device))
+        most = _kind(alike[0]).most_together(alike, device, memory)
         groups = -(-len(alike) // most)
         bounds = [len(alike) * group // groups for group in range(groups + 1)]
         ensembles += [alike[low:high] for low, high in pairwise(bounds)]
@@ -128,6 +186,7 @@ def machine_words(device: str | None) -> str:
     return f"{torch.get_num_threads()} threads of a CPU ({platform.machine()})"
 
 
-def _machine(device: torch.device, models: int) -> dict[str, object]:
+def made_on(device: torch.device, models: int) -> dict[str, object]:
+    """What is kept beside a result: the device of this machine and the size of the ensemble."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": f"{device.type} ({name})", "models_in_ensemble": models}

@@ -1,0 +1,93 @@
+"""The engine of Ray: the same numbers as on one machine, whatever is killed."""
+
+import shutil
+import tempfile
+
+import pandas as pd
+import pytest
+import torch
+
+import lengthwise as lw
+from lengthwise.experiments import engine
+from lengthwise.experiments.engine import train_all
+from lengthwise.experiments.limits import bytes_of
+
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+EVALUATION = lw.Evaluation(lengths=(10, 30, 100, 300, 1000), sequences=64)
+LIMIT = lw.Run(
+    lw.SimpleTask(), lw.LimitModel(width=4, hidden=8), lw.Training(length=4, steps=20, batch=8), EVALUATION
+)
+DECODER = lw.Run(
+    lw.task("binary-majority"),
+    lw.DecoderModel(width=8, heads=2, layers=1),
+    lw.DecoderTraining(length=6, steps=10, batch=4),
+    lw.DecoderEvaluation(ends=(6, 12), sequences=8),
+)
+
+
+def limit_runs(seeds=4, **changes):
+    return lw.vary(LIMIT.but(**changes), length=[3, 4], seed=range(seeds))
+
+
+def two_layers():
+    model = lw.LimitModel(width=4, hidden=0, heads=2, layers=2, locality=1)
+    return lw.vary(LIMIT.but(task=lw.KGramTask(k=1, vocabulary=2), model=model, length=6), seed=[0, 1])
+
+
+def same(found, expected):
+    """The same runs, rows and weights, bit for bit."""
+    assert [own.run for own in found] == [own.run for own in expected]
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one.metrics, other.metrics, check_exact=True)
+        assert set(one.weights) == set(other.weights)
+        for name, value in other.weights.items():
+            assert torch.equal(one.weights[name], value)
+
+
+@pytest.fixture
+def small_ensembles(monkeypatch):
+    """Two runs an ensemble."""
+    monkeypatch.setattr(engine, "CPU_MEMORY", 2 * bytes_of(LIMIT))
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """A cluster of a head without cores and two nodes with one each."""
+    folder = tempfile.mkdtemp(prefix="lw-")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_health_check_period_ms", "500")
+        patch.setenv("RAY_health_check_failure_threshold", "3")
+        store = {"object_store_memory": 80 * 2**20}
+        head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": folder, **store}
+        cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+        for _ in range(2):
+            cluster.add_node(num_cpus=1, **store)
+        cluster.wait_for_nodes()
+        yield cluster
+        ray.shutdown()
+        cluster.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_two_nodes_find_what_one_machine_finds(nodes, tmp_path, small_ensembles):
+    """Both families, two layers, and a language that only this process knows."""
+    language = DECODER.but(task=lw.language("only-here", "(ab)*c", "abc"))
+    runs = [*limit_runs(), *two_layers(), *lw.vary(DECODER, seed=range(3)), *lw.vary(language, seed=[0, 1])]
+    done = []
+    local = train_all(runs)
+    found = train_all(
+        runs, engine="ray", address=nodes.address, output=tmp_path / "ray", progress=done.append
+    )
+    same(found, local)
+    assert sum(done) == sum(run.training.steps for run in runs)
+    assert not ray.is_initialized()
+    same(train_all(runs[:4], engine="ray", address=nodes.address), local[:4])
