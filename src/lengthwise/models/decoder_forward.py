@@ -18,6 +18,7 @@ from torch.nn.functional import layer_norm
 from lengthwise.models.attention import attend
 from lengthwise.models.layers import folded, gelu, joined, linear, looked_up
 from lengthwise.models.positions import Positions
+from lengthwise.models.products import spare_rows
 from lengthwise.models.token_counts import TokenCounts, attend_by_counts
 
 Weights = Mapping[str, Tensor]
@@ -78,7 +79,7 @@ def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -
     x_MNd = _embedded(shape, weights, groups)
     for layer in range(shape.layers):
         x_MNd = _layer(shape, weights, layer, x_MNd, groups)
-    return _readout(weights, x_MNd)
+    return _readout(weights, x_MNd)[:, : _rows_of([group.places for group in groups])]
 
 
 def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float[Tensor, "M N C"]:
@@ -96,16 +97,16 @@ def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float
 
 def _embedded(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Float[Tensor, "M N d"]:
     """The vectors of the tokens, and of their positions where the scheme adds some."""
-    x_MNd = looked_up(weights["embedding"], _rows([group.tokens for group in groups]))
+    table = weights["embedding"]
+    x_MNd = looked_up(table, _filled(table, _rows([group.tokens for group in groups])))
     if shape.positions != "learned" and shape.waves is None:
         return x_MNd
     places = []
     for tokens, _, positions in groups:
         counted = torch.arange(tokens.shape[-1], device=tokens.device).expand_as(tokens)
         places.append(counted if positions is None else positions)
-    if shape.waves is not None:
-        return x_MNd + shape.waves[_rows(places)]
-    return x_MNd + looked_up(weights["positions"], _rows(places))
+    rows_MN = _filled(table, _rows(places))
+    return x_MNd + (looked_up(weights["positions"], rows_MN) if shape.waves is None else shape.waves[rows_MN])
 
 
 def _layer(
@@ -121,7 +122,7 @@ def _layer(
     tokens = [group.tokens for group in groups]
     if last:
         key_value = _split(onto(x_MNd, "key_value"), tokens, (2, shape.heads))
-        x_MNd = looked_up(x_MNd, _place_rows(groups))
+        x_MNd = looked_up(x_MNd, _filled(x_MNd, _place_rows(groups)))
         queries = _split(onto(x_MNd, "query"), [group.places for group in groups], (1, shape.heads))
         heads = [(q.squeeze(3), *kv.unbind(3)) for q, kv in zip(queries, key_value, strict=True)]
     else:
@@ -139,7 +140,7 @@ def _layer(
         for (query, key, value), group in zip(heads, groups, strict=True)
     ]
     out, bias = weights[f"layers.{layer}.attention_out"], weights[f"layers.{layer}.attention_out_bias"]
-    x_MNd = joined(x_MNd, _rows([part.flatten(3) for part in mixed]), out, bias)
+    x_MNd = joined(x_MNd, _filled(x_MNd, _rows([part.flatten(3) for part in mixed])), out, bias)
     return _mlp(weights, layer, x_MNd)
 
 
@@ -164,9 +165,22 @@ def _rows(groups: Sequence[Tensor]) -> Tensor:
     return rows[0] if len(rows) == 1 else torch.cat(rows, 1)
 
 
+def _rows_of(groups: Sequence[Tensor]) -> int:
+    """How many rows the streams of all groups have."""
+    return sum(group.shape[1] * group.shape[2] for group in groups)
+
+
+def _filled(like: Tensor, rows: Tensor) -> Tensor:
+    """Rows of models like those of ``like``, with zeros behind them so that products are fast; what becomes
+    of these is not read.
+    """
+    spare = spare_rows(like, rows.shape[1])
+    return torch.cat([rows, rows.new_zeros(len(rows), spare, *rows.shape[2:])], 1) if spare else rows
+
+
 def _split(rows_MNn: Tensor, like: Sequence[Tensor], heads: tuple[int, int]) -> list[Tensor]:
     """Rows as groups of streams again, (M, B, T, *heads, d) each, with the streams of ``like``."""
-    parts = rows_MNn.split([group.shape[1] * group.shape[2] for group in like], 1)
+    parts = rows_MNn[:, : _rows_of(like)].split([group.shape[1] * group.shape[2] for group in like], 1)
     # Attention takes the streams of all models for one batch: one copy here saves it one of each part.
     return [
         part.contiguous().unflatten(1, group.shape[1:]).unflatten(-1, (*heads, -1))

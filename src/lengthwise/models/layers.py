@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import embedding
 from torch.nn.functional import gelu as torch_gelu
 
+from lengthwise.models.products import plus_product
+
 SLOPE = 2 * math.sqrt(2 / math.pi)
 CUBIC = 0.044715 * SLOPE
 """Of GELU's tanh form, 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(SLOPE x + CUBIC x^3)."""
@@ -41,7 +43,7 @@ def linear(
     x: Float[Tensor, "M N d"], matrix: Float[Tensor, "M d n"], bias: Float[Tensor, "M 1 n"]
 ) -> Float[Tensor, "M N n"]:
     """X W + b."""
-    return torch.baddbmm(bias, x, matrix)
+    return plus_product(bias, x, matrix)
 
 
 def joined(
@@ -53,7 +55,7 @@ def joined(
     """A branch x W + b added to the residual stream; where products are rounded, the stream is not."""
     if x.dtype != stream.dtype:
         return stream + linear(x, matrix, bias.unsqueeze(1))
-    return torch.baddbmm(stream + bias.unsqueeze(1), x, matrix)
+    return plus_product(stream + bias.unsqueeze(1), x, matrix)
 
 
 class _Gelu(torch.autograd.Function):
