@@ -1,23 +1,38 @@
-"""Folders that are there, and files that are complete or absent."""
+"""Folders that are there, files that are complete or absent, and what is kept through a power cut."""
 
+import contextlib
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lengthwise._locks import released, taken
 from lengthwise._messages import one_line
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name to write to, which takes the place of ``path`` once all is written."""
+    """A temporary name to write to, which takes the place of ``path`` once all is written. Of processes that
+    replace the same file at the same time, each waits for its turn.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
+    lock = None
     try:
-        yield temporary
-        temporary.replace(path)
+        lock = taken(temporary, wait=True, needed=False)
+        try:
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync(path.parent)
     except OSError as error:
         raise OSError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        released(lock)
 
 
 def make_folder(folder: Path) -> None:
@@ -26,3 +41,27 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a new file, so that a power cut does not take it back once its folder is synced."""
+    with open(path, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync(path: Path) -> None:
+    """Bring a file's content, or a folder's names, to the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in CANNOT_SYNC:
+            raise
+    finally:
+        os.close(opened)
+
+
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""What file systems answer that cannot sync a folder."""

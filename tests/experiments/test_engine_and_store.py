@@ -1,10 +1,6 @@
-"""Sweeps: how they are cut into ensembles, and that nothing kills them."""
+"""Sweeps: how they are cut into ensembles, and what is kept of them."""
 
-import contextlib
-import itertools
-import os
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lengthwise as lw
-from lengthwise.experiments import engine, store
+from lengthwise.experiments import engine
 from lengthwise.experiments.engine import plan, run_ensemble
 from lengthwise.experiments.limits import bytes_of
 from lengthwise.training.data import steps_at_once
@@ -132,105 +128,6 @@ def test_a_resumed_sweep_is_bit_for_bit_the_undisturbed_one(tmp_path, small_ense
         shutil.rmtree(tmp_path / "resumed" / run.id)
     resumed = lw.train(SWEEP, output=tmp_path / "resumed")
     pd.testing.assert_frame_equal(resumed, undisturbed, check_exact=True)
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing may catch it."""
-
-
-@contextlib.contextmanager
-def killed_at(monkeypatch, call):
-    """End the process, so to speak, at the given one of the store's calls that change the disk."""
-    counter = itertools.count()
-
-    def dying(function):
-        def wrapper(*arguments, **keywords):
-            if next(counter) == call:
-                raise Killed
-            return function(*arguments, **keywords)
-
-        return wrapper
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store.os, "rename", dying(os.rename))
-        patch.setattr(store.os, "fsync", dying(os.fsync))
-        patch.setattr(store.shutil, "rmtree", dying(shutil.rmtree))
-        patch.setattr(store.pq, "write_table", dying(store.pq.write_table))
-        patch.setattr(store, "save_file", dying(store.save_file))
-        patch.setattr(Path, "mkdir", dying(Path.mkdir))
-        patch.setattr(Path, "write_text", dying(Path.write_text))
-        yield
-
-
-def test_a_kill_at_any_step_of_writing_loses_all_of_an_ensemble_or_nothing(tmp_path, monkeypatch):
-    runs = SWEEP[:2]
-    results = run_ensemble(runs, torch.device("cpu"), None)
-    finished = 0
-    for call in range(1000):
-        folder = tmp_path / str(call)
-        kept = lw.Store(folder)
-        try:
-            with killed_at(monkeypatch, call), kept.writing():
-                kept.add(results)
-        except Killed:
-            pass
-        else:
-            break
-        again = lw.Store(folder)
-        with again.writing():
-            present = [run in again for run in runs]
-            assert all(present) or not any(present), call
-            assert not list(folder.glob(".writing-*"))
-            assert not list(folder.glob(".written-*"))
-            finished += all(present)
-            again.add(results)
-        pd.testing.assert_frame_equal(
-            again.table(runs),
-            lw.experiments.results.table(runs, [r.metrics for r in results]),
-            check_exact=True,
-        )
-    assert call > 10
-    assert 0 < finished < call
-
-
-def test_a_failed_write_leaves_nothing_and_says_so(tmp_path, monkeypatch):
-    kept = lw.Store(tmp_path)
-    results = run_ensemble(SWEEP[:1], torch.device("cpu"), None)
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "save_file", full)
-        with kept.writing(), pytest.raises(OSError, match=r"cannot write to the folder .*No space left"):
-            kept.add(results)
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
-    with kept.writing():
-        kept.add(results)
-    assert SWEEP[0] in kept
-
-
-def test_one_writer_at_a_time(tmp_path):
-    first, second = lw.Store(tmp_path), lw.Store(tmp_path)
-    with first.writing(), pytest.raises(OSError, match="another process is writing"), second.writing():
-        pass
-    with second.writing():
-        pass
-
-
-def test_damaged_files_are_named(tmp_path):
-    lw.train(SWEEP[:1], output=tmp_path)
-    folder = tmp_path / SWEEP[0].id
-    kept = lw.Store(tmp_path)
-    (folder / "metrics.parquet").write_bytes(b"PAR1 but not really")
-    with pytest.raises(ValueError, match=r"metrics\.parquet cannot be read"):
-        kept.metrics(SWEEP[0])
-    (folder / "weights.safetensors").write_bytes(b"\x80\x04pickle")
-    with pytest.raises(ValueError, match=r"weights\.safetensors cannot be read"):
-        kept.weights(SWEEP[0])
-    (folder / "spec.json").write_text("{")
-    with pytest.raises(ValueError, match=r"spec\.json cannot be read"):
-        kept.runs()
 
 
 def test_devices():

@@ -26,6 +26,7 @@ COMMANDS = {
     "explore": "move the parameters of a model by hand, on a page of your own computer, and see what follows",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
     "reproduce": "repeat the published experiments, and test the claims that they stand for",
+    "runs": "list the runs in a folder, see whether each is whole, and set aside what is not",
     "simulate": "find a short string on which two models do what they do on a long one",
     "sweep": "train the runs that a Python file lists, and measure them far beyond",
     "tasks": "list the tasks, their knobs, and what theory says of each",
@@ -37,41 +38,56 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 after one line on stderr for a mistake of the user."""
+    """Run one command; the exit status is 0 (or what the command says of what it found), or 2 after one line
+    on stderr for a mistake of the user.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    status = 0
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")
         else:
-            _run(given)
+            status = _run(given)
+        sys.stdout.flush()  # what cannot be written is told, not found by the interpreter as it ends
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
-        print(f"lengthwise: {one_line(error)}", file=sys.stderr)
+        _tell(one_line(error))
         return MISTAKE
     except KeyboardInterrupt:
-        print("lengthwise: stopped; runs that were finished are kept", file=sys.stderr)
+        _tell("stopped; runs that were finished are kept")
         return INTERRUPTED
-    return 0
+    return status
+
+
+def _tell(said: str) -> None:
+    """One line on stderr, if that can be written to."""
+    with contextlib.suppress(OSError):
+        print(f"lengthwise: {said}", file=sys.stderr, flush=True)
 
 
 def entry() -> NoReturn:
     """The console script."""
-    sys.exit(main())
+    status = main()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # told already: the interpreter, which would try again, must not
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(status)
 
 
-def _run(given: list[str]) -> None:
+def _run(given: list[str]) -> int:
     """Run the command that the words begin with: one word, or two where the first names a group."""
     group, words, commands, about = "lengthwise.cli", ["lengthwise"], COMMANDS, ABOUT
     while True:
         if not given or given[0] in ("--help", "-h"):
             print(_help(" ".join(words), commands, about))
-            return
+            return 0
         module = _module(group, given[0], commands)
         words, given = [*words, given[0]], given[1:]
         if not hasattr(module, "COMMANDS"):
-            module.run(_parse(module, " ".join(words), given))
-            return
+            return module.run(_parse(module, " ".join(words), given)) or 0
         group, commands, about = module.__name__, module.COMMANDS, module.__doc__ or ""
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from lengthwise.experiments.results import Measured, Result, Row, metrics_frame
 from lengthwise.experiments.run import Run
 from lengthwise.models.decoder import DecoderEnsemble
+from lengthwise.models.mup import Role
 from lengthwise.training import Progress, start_decoders, train_decoders
 from lengthwise.training.decoder_data import DRAWN_AT_ONCE
 from lengthwise.training.pieces import numbers_of
@@ -66,6 +67,13 @@ def bytes_of(run: Run) -> int:
     logits = 4 * training.batch * places * task.classes
     drawn = 8 * max(DRAWN_AT_ONCE["cuda"], training.batch * tokens)
     return 4 * (6 * ensemble.stack.values.numel() + activations + attention + logits) + 8 * drawn
+
+
+def roles_of(run: Run) -> dict[str, Role]:
+    """The parameters of the model."""
+    task, model, training, evaluation = run.decoder
+    classes = None if task.kind == "token" else task.classes
+    return model.roles(task.vocabulary, classes, task.stream_length(max(training.length, *evaluation.ends)))
 
 
 def run_together(

@@ -7,7 +7,7 @@ any order; what is left to do is found, and what was found is written, here.
 
 import contextlib
 import platform
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,7 @@ import torch
 from lengthwise.experiments import decoders, limits
 from lengthwise.experiments.results import Measured, Result, table
 from lengthwise.experiments.run import Run
+from lengthwise.experiments.sharing import unfinished
 from lengthwise.experiments.store import Store
 from lengthwise.training import Progress
 
@@ -37,9 +38,11 @@ class Engine(Protocol):
     """How many bytes an ensemble may fill."""
 
     def finished(
-        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
-        """The results of every ensemble, in any order, and what made them."""
+        """The results of every ensemble, in any order, and what made them. An ensemble that is taken from
+        ``ensembles`` is this engine's to train: other processes leave it alone.
+        """
         ...
 
 
@@ -55,7 +58,8 @@ def train(
     """Train and measure all runs, and return their rows as one table.
 
     With ``output``, results are kept in that folder as they come, and an ensemble whose runs are all found
-    there is not repeated.
+    there is not repeated. Several processes may train into one folder: they share the ensembles, and all
+    return the same table.
     ``device`` is "cpu" or "cuda"; by default a GPU is used if there is one. ``progress`` is called with
     the number of model-steps done (those of runs found in ``output`` included).
     ``engine`` is "local" or "ray", which trains on the Ray cluster at ``address`` ("auto": one that runs on
@@ -82,22 +86,21 @@ def train_all(
     results: dict[Run, Result] = {}
     with contextlib.ExitStack() as held:
         chosen = held.enter_context(_open(engine, address, device))
+        planned = plan(runs, chosen.device, chosen.memory)
+        rounds: Iterable[Iterable[Sequence[Run]]] = [planned]
         store = None if output is None else Store(output)
         if store:
-            held.enter_context(store.writing())
-        left = []
-        for group in plan(runs, chosen.device, chosen.memory):
-            if store is None or not all(run in store for run in group):
-                left.append(group)
-            elif progress:
-                progress(sum(run.training.steps for run in group))
-        for found, made_by in chosen.finished(left, progress, measured):
-            if store:
-                store.add(found, made_by=made_by)
-            else:
-                results |= {result.run: result for result in found}
+            # Read before anything is trained, so that a damaged run costs no time.
+            results = {run: store.result(run) for run in runs if run in store}
+            rounds = held.enter_context(unfinished(store, planned, progress))
+        for ensembles in rounds:
+            for found, made_by in chosen.finished(ensembles, progress, measured):
+                if store:
+                    store.add(found, made_by=made_by)
+                else:
+                    results |= {result.run: result for result in found}
     if store:
-        return [Result(run, store.metrics(run), store.weights(run)) for run in runs]
+        results |= {run: store.result(run) for run in runs if run not in results}
     return [results[run] for run in runs]
 
 
@@ -109,7 +112,7 @@ class Local:
         self.memory = memory_for(self.device)
 
     def finished(
-        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """The results of every ensemble in turn."""
         for group in ensembles:

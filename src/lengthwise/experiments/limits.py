@@ -6,6 +6,7 @@ import torch
 
 from lengthwise.experiments.results import NO_LENGTH, Measured, Result, Row, metrics_frame
 from lengthwise.experiments.run import Run
+from lengthwise.models.mup import Role
 from lengthwise.tasks import CountTask
 from lengthwise.training import (
     Progress,
@@ -34,8 +35,7 @@ def most_together(alike: Sequence[Run], device: torch.device, memory: int) -> in
 def bytes_of(run: Run) -> int:
     """About what one model adds to the working set of its ensemble, in float32."""
     task, model, training, _ = run.limit
-    roles = model.roles(task.vocabulary, task.outputs).values()
-    parameters = sum(torch.Size(role.shape).numel() for role in roles)
+    parameters = sum(torch.Size(role.shape).numel() for role in roles_of(run).values())
     kinds = task.vocabulary * model.period
     activations = training.batch * (3 * model.hidden + 6 * kinds * (model.heads + 1) * model.window)
     made = 1 if isinstance(task, CountTask) and model.layers == 1 else training.length
@@ -44,6 +44,12 @@ def bytes_of(run: Run) -> int:
     drawn = steps_at_once(training.batch, made) * training.batch
     drawn *= kinds + model.window + task.outputs + made - 1
     return 4 * (6 * parameters + activations) + 8 * drawn
+
+
+def roles_of(run: Run) -> dict[str, Role]:
+    """The parameters of the model."""
+    task, model, _, _ = run.limit
+    return model.roles(task.vocabulary, task.outputs)
 
 
 def run_together(

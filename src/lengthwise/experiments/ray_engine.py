@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,12 +72,13 @@ class Cluster:
         self._threads = torch.get_num_threads()
 
     def finished(
-        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """What every ensemble leaves, as it comes. One whose worker or node is lost is started again; what a
         task raises is raised here.
         """
         ray, lost, told = self._ray, Counter(), Counter()
+        ensembles = list(ensembles)
         board = self._board() if progress and ensembles else None
         if progress:
             progress(0)

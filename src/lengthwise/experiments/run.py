@@ -91,9 +91,7 @@ class Run:
     @property
     def id(self) -> str:
         """The hash of the specification: the same on every machine and in every process."""
-        said = [SPECIFICATION[self.family], self.specification()]
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return identity(SPECIFICATION[self.family], self.specification())
 
     @property
     def test_lengths(self) -> tuple[int, ...]:
@@ -138,6 +136,12 @@ KINDS: dict[Family, dict[str, type[Any]]] = {
     "decoder": {"model": DecoderModel, "training": DecoderTraining, "evaluation": DecoderEvaluation},
 }
 """Of what kind the parts of a run are, beside its task."""
+
+
+def identity(version: int, specification: Mapping[str, Any]) -> str:
+    """The id of a run with this specification, by the rules of this version of them."""
+    text = json.dumps([version, specification], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def vary(baseline: Run, **changes: Iterable[Any]) -> list[Run]:
