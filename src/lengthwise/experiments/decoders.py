@@ -10,6 +10,7 @@ from lengthwise.experiments.results import Measured, Result, Row, metrics_frame
 from lengthwise.experiments.run import Run
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.training import Progress, start_decoders, train_decoders
+from lengthwise.training.checkpoint import Checkpoints
 from lengthwise.training.decoder_data import DRAWN_AT_ONCE
 from lengthwise.training.pieces import numbers_of
 from lengthwise.training.workers import SMALL
@@ -69,7 +70,11 @@ def bytes_of(run: Run) -> int:
 
 
 def run_together(
-    runs: Sequence[Run], device: torch.device, progress: Progress | None, measured: Measured | None
+    runs: Sequence[Run],
+    device: torch.device,
+    progress: Progress | None,
+    measured: Measured | None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape."""
     task, model, _, evaluation = runs[0].decoder
@@ -86,6 +91,7 @@ def run_together(
         device=device,
         progress=progress,
         measured=tell,
+        checkpoints=checkpoints,
     )
     results = []
     for run, own in zip(runs, found, strict=True):

@@ -16,10 +16,12 @@ import pandas as pd
 import torch
 
 from lengthwise.experiments import decoders, limits
+from lengthwise.experiments.checkpoints import EVERY, CheckpointFolder, EnsembleCheckpoints, Kept
 from lengthwise.experiments.results import Measured, Result, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.store import Store
 from lengthwise.training import Progress
+from lengthwise.training.checkpoint import Checkpoints
 
 CPU_MEMORY = 36 * 2**20
 """The working set of an ensemble of limit transformers on a CPU: about a last-level cache. Larger ones are no
@@ -37,9 +39,13 @@ class Engine(Protocol):
     """How many bytes an ensemble may fill."""
 
     def finished(
-        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self,
+        ensembles: Sequence[Sequence[Run]],
+        progress: Progress | None,
+        measured: Measured | None,
+        kept: Kept | None,
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
-        """The results of every ensemble, in any order, and what made them."""
+        """The results of every ensemble, in any order, and what made them; checkpoints are ``kept`` there."""
         ...
 
 
@@ -51,6 +57,7 @@ def train(
     progress: Progress | None = None,
     engine: str = "local",
     address: str | None = None,
+    checkpoint_every: float = EVERY,
 ) -> pd.DataFrame:
     """Train and measure all runs, and return their rows as one table.
 
@@ -60,8 +67,18 @@ def train(
     the number of model-steps done (those of runs found in ``output`` included).
     ``engine`` is "local" or "ray", which trains on the Ray cluster at ``address`` ("auto": one that runs on
     this machine) or, without an address, on one that is started for this call.
+    An ensemble that is trained for longer than ``checkpoint_every`` seconds leaves checkpoints in ``output``,
+    from which it goes on exactly if it is stopped.
     """
-    results = train_all(runs, output=output, device=device, progress=progress, engine=engine, address=address)
+    results = train_all(
+        runs,
+        output=output,
+        device=device,
+        progress=progress,
+        engine=engine,
+        address=address,
+        checkpoint_every=checkpoint_every,
+    )
     return table([result.run for result in results], [result.metrics for result in results])
 
 
@@ -74,6 +91,7 @@ def train_all(
     measured: Measured | None = None,
     engine: str = "local",
     address: str | None = None,
+    checkpoint_every: float = EVERY,
 ) -> list[Result]:
     """The same, and the weights of every run beside its rows. ``measured`` is called with a run and its new
     rows as soon as they are known.
@@ -83,17 +101,22 @@ def train_all(
     with contextlib.ExitStack() as held:
         chosen = held.enter_context(_open(engine, address, device))
         store = None if output is None else Store(output)
+        kept = None if store is None else CheckpointFolder(store.folder, checkpoint_every)
         if store:
             held.enter_context(store.writing())
         left = []
         for group in plan(runs, chosen.device, chosen.memory):
             if store is None or not all(run in store for run in group):
                 left.append(group)
-            elif progress:
+                continue
+            if kept:
+                kept.drop(group)
+            if progress:
                 progress(sum(run.training.steps for run in group))
-        for found, made_by in chosen.finished(left, progress, measured):
-            if store:
+        for found, made_by in chosen.finished(left, progress, measured, kept):
+            if store and kept:
                 store.add(found, made_by=made_by)
+                kept.drop([result.run for result in found])
             else:
                 results |= {result.run: result for result in found}
     if store:
@@ -109,11 +132,17 @@ class Local:
         self.memory = memory_for(self.device)
 
     def finished(
-        self, ensembles: Sequence[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self,
+        ensembles: Sequence[Sequence[Run]],
+        progress: Progress | None,
+        measured: Measured | None,
+        kept: Kept | None,
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """The results of every ensemble in turn."""
         for group in ensembles:
-            yield run_ensemble(group, self.device, progress, measured), made_on(self.device, len(group))
+            checkpoints = EnsembleCheckpoints(group, self.device, kept) if kept else None
+            found = run_ensemble(group, self.device, progress, measured, checkpoints)
+            yield found, made_on(self.device, len(group))
 
 
 def _open(engine: str, address: str | None, device: str | None) -> contextlib.AbstractContextManager[Engine]:
@@ -168,9 +197,10 @@ def run_ensemble(
     device: torch.device,
     progress: Progress | None = None,
     measured: Measured | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape together."""
-    return _kind(runs[0]).run_together(runs, device, progress, measured)
+    return _kind(runs[0]).run_together(runs, device, progress, measured, checkpoints)
 
 
 def _kind(run: Run):
