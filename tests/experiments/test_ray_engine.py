@@ -1,5 +1,6 @@
 """The engine of Ray: the same numbers as on one machine, whatever is killed."""
 
+import os
 import shutil
 import tempfile
 
@@ -16,6 +17,7 @@ ray = pytest.importorskip("ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
 
 pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -61,13 +63,15 @@ def small_ensembles(monkeypatch):
 @pytest.fixture(scope="module")
 def nodes():
     """A cluster of a head without cores and two nodes with one each."""
-    folder = tempfile.mkdtemp(prefix="lw-")
+    folder = tempfile.mkdtemp(prefix="lw-")  # short: the names of sockets may have 107 letters
+    os.mkdir(f"{folder}/ray")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "3")
         store = {"object_store_memory": 80 * 2**20}
-        head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": folder, **store}
+        head = {"num_cpus": 0, "include_dashboard": False, **store}
         cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
         for _ in range(2):
             cluster.add_node(num_cpus=1, **store)

@@ -11,6 +11,7 @@ from lengthwise.experiments.run import Run
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.mup import Role
 from lengthwise.training import Progress, start_decoders, train_decoders
+from lengthwise.training.checkpoint import Checkpoints
 from lengthwise.training.decoder_data import DRAWN_AT_ONCE
 from lengthwise.training.pieces import numbers_of
 from lengthwise.training.workers import SMALL
@@ -77,7 +78,11 @@ def roles_of(run: Run) -> dict[str, Role]:
 
 
 def run_together(
-    runs: Sequence[Run], device: torch.device, progress: Progress | None, measured: Measured | None
+    runs: Sequence[Run],
+    device: torch.device,
+    progress: Progress | None,
+    measured: Measured | None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape."""
     task, model, _, evaluation = runs[0].decoder
@@ -94,6 +99,7 @@ def run_together(
         device=device,
         progress=progress,
         measured=tell,
+        checkpoints=checkpoints,
     )
     results = []
     for run, own in zip(runs, found, strict=True):

@@ -16,11 +16,13 @@ import pandas as pd
 import torch
 
 from lengthwise.experiments import decoders, limits
+from lengthwise.experiments.checkpoints import EVERY, CheckpointFolder, EnsembleCheckpoints, Kept
 from lengthwise.experiments.results import Measured, Result, table
 from lengthwise.experiments.run import Run
 from lengthwise.experiments.sharing import unfinished
 from lengthwise.experiments.store import Store
 from lengthwise.training import Progress
+from lengthwise.training.checkpoint import Checkpoints
 
 CPU_MEMORY = 36 * 2**20
 """The working set of an ensemble of limit transformers on a CPU: about a last-level cache. Larger ones are no
@@ -38,10 +40,14 @@ class Engine(Protocol):
     """How many bytes an ensemble may fill."""
 
     def finished(
-        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self,
+        ensembles: Iterable[Sequence[Run]],
+        progress: Progress | None,
+        measured: Measured | None,
+        kept: Kept | None,
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """The results of every ensemble, in any order, and what made them. An ensemble that is taken from
-        ``ensembles`` is this engine's to train: other processes leave it alone.
+        ``ensembles`` is this engine's to train: other processes leave it alone. Checkpoints are ``kept``.
         """
         ...
 
@@ -54,6 +60,7 @@ def train(
     progress: Progress | None = None,
     engine: str = "local",
     address: str | None = None,
+    checkpoint_every: float = EVERY,
 ) -> pd.DataFrame:
     """Train and measure all runs, and return their rows as one table.
 
@@ -64,8 +71,18 @@ def train(
     the number of model-steps done (those of runs found in ``output`` included).
     ``engine`` is "local" or "ray", which trains on the Ray cluster at ``address`` ("auto": one that runs on
     this machine) or, without an address, on one that is started for this call.
+    An ensemble that is trained for longer than ``checkpoint_every`` seconds leaves checkpoints in ``output``,
+    from which it goes on exactly if it is stopped.
     """
-    results = train_all(runs, output=output, device=device, progress=progress, engine=engine, address=address)
+    results = train_all(
+        runs,
+        output=output,
+        device=device,
+        progress=progress,
+        engine=engine,
+        address=address,
+        checkpoint_every=checkpoint_every,
+    )
     return table([result.run for result in results], [result.metrics for result in results])
 
 
@@ -78,6 +95,7 @@ def train_all(
     measured: Measured | None = None,
     engine: str = "local",
     address: str | None = None,
+    checkpoint_every: float = EVERY,
 ) -> list[Result]:
     """The same, and the weights of every run beside its rows. ``measured`` is called with a run and its new
     rows as soon as they are known.
@@ -89,14 +107,19 @@ def train_all(
         planned = plan(runs, chosen.device, chosen.memory)
         rounds: Iterable[Iterable[Sequence[Run]]] = [planned]
         store = None if output is None else Store(output)
-        if store:
+        kept = None if store is None else CheckpointFolder(store.folder, checkpoint_every)
+        if store and kept:
             # Read before anything is trained, so that a damaged run costs no time.
             results = {run: store.result(run) for run in runs if run in store}
+            for group in planned:
+                if all(run in results for run in group):
+                    kept.drop(group)  # of who was killed when all was done but this
             rounds = held.enter_context(unfinished(store, planned, progress))
         for ensembles in rounds:
-            for found, made_by in chosen.finished(ensembles, progress, measured):
-                if store:
+            for found, made_by in chosen.finished(ensembles, progress, measured, kept):
+                if store and kept:
                     store.add(found, made_by=made_by)
+                    kept.drop([result.run for result in found])
                 else:
                     results |= {result.run: result for result in found}
     if store:
@@ -112,11 +135,17 @@ class Local:
         self.memory = memory_for(self.device)
 
     def finished(
-        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self,
+        ensembles: Iterable[Sequence[Run]],
+        progress: Progress | None,
+        measured: Measured | None,
+        kept: Kept | None,
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """The results of every ensemble in turn."""
         for group in ensembles:
-            yield run_ensemble(group, self.device, progress, measured), made_on(self.device, len(group))
+            checkpoints = EnsembleCheckpoints(group, self.device, kept) if kept else None
+            found = run_ensemble(group, self.device, progress, measured, checkpoints)
+            yield found, made_on(self.device, len(group))
 
 
 def _open(engine: str, address: str | None, device: str | None) -> contextlib.AbstractContextManager[Engine]:
@@ -171,9 +200,10 @@ def run_ensemble(
     device: torch.device,
     progress: Progress | None = None,
     measured: Measured | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape together."""
-    return _kind(runs[0]).run_together(runs, device, progress, measured)
+    return _kind(runs[0]).run_together(runs, device, progress, measured, checkpoints)
 
 
 def _kind(run: Run):

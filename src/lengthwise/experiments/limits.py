@@ -16,6 +16,7 @@ from lengthwise.training import (
     train_on_counts,
     train_on_tokens,
 )
+from lengthwise.training.checkpoint import Checkpoints
 from lengthwise.training.data import steps_at_once
 
 
@@ -53,7 +54,11 @@ def roles_of(run: Run) -> dict[str, Role]:
 
 
 def run_together(
-    runs: Sequence[Run], device: torch.device, progress: Progress | None, measured: Measured | None
+    runs: Sequence[Run],
+    device: torch.device,
+    progress: Progress | None,
+    measured: Measured | None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape."""
     parts = [run.limit for run in runs]
@@ -61,7 +66,7 @@ def run_together(
     tasks, trainings = [own.task for own in parts], [own.training for own in parts]
     ensemble = start_ensemble(model, tasks[0], [training.seed for training in trainings], device)
     train = train_on_counts if model.layers == 1 else train_on_tokens
-    curve = train(ensemble, tasks, trainings, progress)
+    curve = train(ensemble, tasks, trainings, progress, checkpoints)
     rows: list[list[Row]] = [[] for _ in runs]
 
     def add(index: int, *new: Row) -> None:

@@ -1,9 +1,10 @@
 """The engine of Ray: ensembles become tasks of a cluster, and what they find comes back to the one process
 that asked, which alone writes.
 
-Nothing but specifications goes out, and nothing but numbers and bytes comes back: a worker needs neither the
-sweep file nor a disk in common. Which runs share an ensemble is decided here, and a task runs with as many
-threads as the local engine would, so that it finds the same numbers.
+Nothing but specifications and checkpoints goes out, and nothing but numbers and bytes comes back: a worker
+needs neither the sweep file nor a disk in common. Which runs share an ensemble is decided here, and a task
+has as many threads as the local engine would, so that it finds the same numbers. A task that is lost with its
+worker or node is started again by us and not by Ray, because it goes on from its last checkpoint.
 """
 
 import contextlib
@@ -17,26 +18,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load
 
 from lengthwise._messages import one_line
-from lengthwise._version import __version__
 from lengthwise.experiments import engine
-from lengthwise.experiments.results import Measured, Result, Row, metrics_frame
-from lengthwise.experiments.run import Run, run_from
+from lengthwise.experiments.checkpoints import CheckpointsInMemory, Kept
+from lengthwise.experiments.ray_worker import (
+    TELL_EVERY,
+    Answer,
+    Attempt,
+    Board,
+    memory_there,
+    versions_here,
+    work,
+)
+from lengthwise.experiments.results import Measured, Result, metrics_frame
+from lengthwise.experiments.run import Run
 from lengthwise.training import Progress
 
-RETRIES = 2
-"""So often Ray itself starts a task again whose worker or node is gone, and so often we repeat the whole."""
+LOSSES = 3
+"""An ensemble may be lost so often in a row; one that was further than before starts a new row."""
 
-TELL_EVERY = 0.5
-"""Seconds between two reports of a task, and between two looks at them."""
+PATIENCE = 60.0
+"""For so many seconds a cluster may have no node that a task fits: one may be on its way."""
 
 REACH = 10.0
 """Seconds in which an address must answer."""
 
-Answer = tuple[list[tuple[list[Row], bytes]], dict[str, object]]
-"""Rows and weights of each run of an ensemble, and what made them."""
+BUSY = 600.0
+"""Seconds in which every GPU must have told how large it is."""
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 """What a client of HTTP/2, and so of Ray, says first; the answer is a frame of the same kind, 4."""
@@ -45,7 +55,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 @contextlib.contextmanager
 def cluster(address: str | None, device: str | None) -> Iterator["Cluster"]:
     """The cluster at an address ("auto": one that runs on this machine); with none given, the one that this
-    process is connected to already or, if it is not, one that is started here and ends with the block.
+    process is connected to already, that of the variable RAY_ADDRESS or, if there is neither, one that is
+    started here and ends with the block.
     """
     ray = _ray()
     connected = ray.is_initialized()
@@ -72,44 +83,60 @@ class Cluster:
         self._threads = torch.get_num_threads()
 
     def finished(
-        self, ensembles: Iterable[Sequence[Run]], progress: Progress | None, measured: Measured | None
+        self,
+        ensembles: Iterable[Sequence[Run]],
+        progress: Progress | None,
+        measured: Measured | None,
+        kept: Kept | None,
     ) -> Iterator[tuple[list[Result], Mapping[str, object]]]:
         """What every ensemble leaves, as it comes. One whose worker or node is lost is started again; what a
         task raises is raised here.
         """
-        ray, lost, told = self._ray, Counter(), Counter()
         ensembles = list(ensembles)
-        board = self._board() if progress and ensembles else None
         if progress:
             progress(0)
-        waiting = {self._start(index, group, board): index for index, group in enumerate(ensembles)}
+        if not ensembles:
+            return
+        ray, kept = self._ray, kept or CheckpointsInMemory()
+        board = self._board()
+        heard = _Heard(ray, board, ensembles, progress, kept)
+        waiting = {self._start(heard, index, kept): index for index in range(len(ensembles))}
+        name, amount = self._share()
+        fits = time.monotonic()
         try:
             while waiting:
-                ready, _ = ray.wait(list(waiting), timeout=TELL_EVERY if board else None)
-                for index, done in self._read(board).items():
-                    _advance(progress, told, index, done)
+                ready, _ = ray.wait(list(waiting), timeout=TELL_EVERY)
+                heard.listen()
                 for reference in ready:
                     index = waiting.pop(reference)
-                    group = ensembles[index]
-                    try:
-                        answer: Answer = ray.get(reference)
-                    except ray.exceptions.RayTaskError as error:
-                        raise error.cause from None
-                    except _losses(ray) as error:
-                        lost[index] += 1
-                        if lost[index] > RETRIES:
-                            raise OSError(
-                                f"an ensemble was lost again and again: {one_line(error)}"
-                            ) from error
-                        waiting[self._start(index, group, board)] = index
-                        continue
-                    _advance(progress, told, index, sum(run.training.steps for run in group))
-                    yield _results(group, answer, measured)
+                    answer = self._answer(reference)
+                    if isinstance(answer, Exception):
+                        heard.lost(index, answer)
+                        waiting[self._start(heard, index, kept)] = index
+                    else:
+                        heard.finished(index)
+                        yield _results(ensembles[index], answer, measured)
+                if self._most(name) >= amount:
+                    fits = time.monotonic()
+                elif time.monotonic() - fits > PATIENCE:
+                    needed = "a GPU" if name == "GPU" else f"{amount:g} CPU core{'s' * (amount > 1)}"
+                    raise OSError(
+                        f"no node with {needed} is left in the Ray cluster: add one, and run the same again"
+                    )
         finally:
             for reference in waiting:
                 ray.cancel(reference, force=True)
-            if board is not None:
-                ray.kill(board)
+            ray.kill(board)
+
+    def _answer(self, reference: Any) -> Answer | Exception:
+        """What a task returned, or why it is lost; what it raised is raised."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except errors.RayTaskError as error:
+            raise error.cause from error
+        except errors.RayError as error:
+            return error
 
     def _choose(self, name: str | None) -> torch.device:
         if name not in (None, "cpu", "cuda"):
@@ -124,7 +151,10 @@ class Cluster:
             return engine.memory_for(self.device)
         ask, nodes = self._ray.remote(memory_there), self._nodes("GPU")
         asked = [ask.options(num_gpus=1, **self._at(node["NodeID"])).remote() for node in nodes]
-        return min(self._ray.get(asked))
+        try:
+            return min(self._ray.get(asked, timeout=BUSY))
+        except self._ray.exceptions.RayError as error:
+            raise OSError(f"not every GPU of the Ray cluster tells its size: {one_line(error)}") from error
 
     def _nodes(self, resource: str) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get(resource)]
@@ -137,76 +167,103 @@ class Cluster:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
         return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)}
 
-    def _start(self, index: int, group: Sequence[Run], board: Any) -> Any:
-        """A task with a GPU, or with as many cores as it has threads if any node has so many."""
-        gpu = self.device.type == "cuda"
-        cores = 1 if gpu else min(self._threads, max(1, self._most("CPU")))
-        task = self._work.options(num_cpus=cores, num_gpus=int(gpu), max_retries=RETRIES)
-        specifications = [run.specification() for run in group]
-        return task.remote(specifications, self.device.type, self._threads, _versions(), board, index)
+    def _share(self) -> tuple[str, float]:
+        """What a task needs: a GPU, or as many cores as it has threads if any node has so many."""
+        if self.device.type == "cuda":
+            return "GPU", 1
+        return "CPU", min(self._threads, max(1, self._most("CPU")))
+
+    def _start(self, heard: "_Heard", index: int, kept: Kept) -> Any:
+        """A task for an ensemble, which goes on from its last checkpoint."""
+        name, amount = self._share()
+        share = {"num_gpus": 1, "num_cpus": 1} if name == "GPU" else {"num_cpus": amount}
+        task = self._work.options(**share, max_retries=0)
+        group = heard.ensembles[index]
+        job = {
+            "specifications": [run.specification() for run in group],
+            "device": self.device.type,
+            "threads": self._threads,
+            "checkpoint": kept.read(group),
+            "every": kept.every,
+            "board": heard.board,
+            "attempt": heard.attempt(index),
+        }
+        return task.remote(versions_here(), job)
 
     def _board(self) -> Any:
-        """Where tasks write how far they are: beside this process, so that no lost node takes it along."""
+        """Where tasks write how far they are: beside this process, so that no lost node takes it along; if
+        its own process is lost, it comes back empty.
+        """
         here = self._ray.get_runtime_context().get_node_id()
-        return self._ray.remote(Board).options(num_cpus=0, **self._at(here)).remote()
-
-    def _read(self, board: Any) -> dict[int, int]:
-        try:
-            return self._ray.get(board.read.remote(), timeout=TELL_EVERY) if board else {}
-        except self._ray.exceptions.RayError:
-            return {}
+        options = {"num_cpus": 0, "max_restarts": -1, **self._at(here)}
+        return self._ray.remote(Board).options(**options).remote()
 
 
-class Board:
-    """How many model-steps of each ensemble are done."""
+class _Heard:
+    """What is known here of every ensemble."""
 
-    def __init__(self) -> None:
-        self._done: dict[int, int] = {}
+    def __init__(
+        self,
+        ray: Any,
+        board: Any,
+        ensembles: Sequence[Sequence[Run]],
+        progress: Progress | None,
+        kept: Kept,
+    ) -> None:
+        self.board, self.ensembles = board, ensembles
+        self._ray, self._progress, self._kept = ray, progress, kept
+        self._attempts, self._losses, self._done = Counter[int](), Counter[int](), Counter[int]()
+        self._over: set[int] = set()
+        self._count, self._asked, self._at = 0, None, 0.0
 
-    def tell(self, index: int, done: int) -> None:
-        """An ensemble is so far."""
-        self._done[index] = done
+    def attempt(self, index: int) -> Attempt:
+        """The attempt at an ensemble that counts: words of those before it are not listened to."""
+        return index, self._attempts[index]
 
-    def read(self) -> dict[int, int]:
-        """How far all ensembles are."""
-        return self._done
+    def listen(self, wait: float = 0.0) -> None:
+        """Take in what the board has answered, and ask again now and then."""
+        if self._asked is not None and self._ray.wait([self._asked], timeout=wait)[0]:
+            with contextlib.suppress(self._ray.exceptions.RayError):  # the board is on its way back
+                self._count, words = self._ray.get(self._asked)
+                for attempt, word in words:
+                    self._hear(attempt, *word)
+            self._asked = None
+        if self._asked is None and time.monotonic() - self._at >= TELL_EVERY:
+            self._asked, self._at = self.board.read.remote(self._count), time.monotonic()
 
+    def _hear(self, attempt: Attempt, kind: str, said: Any) -> None:
+        index = attempt[0]
+        if index in self._over or attempt != self.attempt(index):
+            return
+        if kind == "done":
+            self._advance(index, said)
+        elif kind == "refused":
+            self._kept.set_aside(self.ensembles[index], said)
+        else:
+            self._losses[index] = 0
+            self._kept.write(self.ensembles[index], said)
 
-def work(
-    specifications: Sequence[Mapping[str, Mapping[str, Any]]],
-    device: str,
-    threads: int,
-    versions: Mapping[str, str],
-    board: Any,
-    index: int,
-) -> Answer:
-    """Train and measure an ensemble; this runs on a worker."""
-    if versions != _versions():
-        raise ValueError(f"a worker has {_words(_versions())}, this process {_words(versions)}")
-    torch.set_num_threads(threads)
-    chosen = engine.choose_device(device)
-    runs = [run_from(specification) for specification in specifications]
-    done, last = 0, time.monotonic()
+    def lost(self, index: int, why: Exception) -> None:
+        """An attempt is lost: another one may follow, from what it said last, unless too many were."""
+        for _ in range(2):  # one question may have been on its way before the last word
+            self._at = 0.0
+            self.listen(REACH)
+        self.listen(REACH)
+        self._attempts[index] += 1
+        self._losses[index] += 1
+        if self._losses[index] > LOSSES:
+            raise OSError(f"an ensemble was lost {self._losses[index]} times: {one_line(why)}") from why
 
-    def tell(steps: int) -> None:
-        nonlocal done, last
-        done += steps
-        if time.monotonic() - last >= TELL_EVERY:
-            last = time.monotonic()
-            board.tell.remote(index, done)
+    def finished(self, index: int) -> None:
+        """An ensemble is finished."""
+        self._over.add(index)
+        self._advance(index, sum(run.training.steps for run in self.ensembles[index]))
 
-    results = engine.run_ensemble(runs, chosen, tell if board is not None else None)
-    columns = ["step", "test_length", "metric", "value"]
-    found = [
-        (list(own.metrics[columns].itertuples(index=False, name=None)), save(dict(own.weights)))
-        for own in results
-    ]
-    return found, engine.made_on(chosen, len(runs))
-
-
-def memory_there() -> int:
-    """What an ensemble may fill on the GPU of a worker."""
-    return engine.memory_for(torch.device("cuda"))
+    def _advance(self, index: int, done: int) -> None:
+        """Tell what is new; an ensemble that starts again says nothing until it has caught up."""
+        if self._progress and done > self._done[index]:
+            self._progress(done - self._done[index])
+            self._done[index] = done
 
 
 def _results(
@@ -221,13 +278,6 @@ def _results(
     return results, made_by
 
 
-def _advance(progress: Progress | None, told: Counter[int], index: int, done: int) -> None:
-    """Tell what is new; an ensemble that starts again says nothing until it has caught up."""
-    if progress and done > told[index]:
-        progress(done - told[index])
-        told[index] = done
-
-
 def _ray() -> Any:
     try:
         return importlib.import_module("ray")
@@ -235,25 +285,20 @@ def _ray() -> Any:
         raise ValueError("the engine ray needs Ray: pip install 'lengthwise[ray]'") from error
 
 
-def _losses(ray: Any) -> tuple[type[Exception], ...]:
-    """What says that a worker, a node or what was kept there is gone."""
-    gone = ray.exceptions
-    return gone.WorkerCrashedError, gone.NodeDiedError, gone.ObjectLostError, gone.OutOfMemoryError
-
-
 def _connect(ray: Any, address: str | None) -> None:
+    address = address or os.environ.get("RAY_ADDRESS")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     logging.getLogger("ray").setLevel(logging.ERROR)
     if address is None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init("local", include_dashboard=False, **quiet)
-        return
-    if address != "auto":
+        quiet["include_dashboard"] = False
+    elif address not in ("auto", "local"):
         _knock(address)
     try:
-        ray.init(address, **quiet)
+        ray.init(address or "local", **quiet)
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError, ImportError) as error:
-        raise ValueError(f"cannot connect to a Ray cluster at {address}: {one_line(error)}") from error
+        doing = "start Ray here" if address is None else f"connect to a Ray cluster at {address}"
+        raise ValueError(f"cannot {doing}: {one_line(error)}") from error
 
 
 def _knock(address: str) -> None:
@@ -270,11 +315,3 @@ def _knock(address: str) -> None:
                 raise ValueError(f"what answers at {address} is no Ray cluster")
     except (OSError, OverflowError) as error:
         raise ValueError(f"no Ray cluster answers at {address}: {one_line(error)}") from error
-
-
-def _versions() -> dict[str, str]:
-    return {"lengthwise": __version__, "torch": torch.__version__.partition("+")[0]}
-
-
-def _words(versions: Mapping[str, str]) -> str:
-    return " and ".join(f"{name} {version}" for name, version in versions.items())

@@ -1,10 +1,15 @@
 """Adam for a stack of models, with a learning rate for each model and each role."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
+from torch import Tensor
 
 from lengthwise.models.stack import Stack
+from lengthwise.training.checkpoint import Shape
+
+KNOWN = ("step", "exp_avg", "exp_avg_sq")
+"""What PyTorch's Adam knows of the gradients so far."""
 
 
 class StackAdam:
@@ -64,3 +69,24 @@ class StackAdam:
         self._start()
         if state:
             self._adam.state[self.direction] = {**state, **dict(zip(buffers, rest, strict=True))}
+
+    def state(self) -> dict[str, Tensor]:
+        """The weights and all that is known of their gradients, after at least one step."""
+        known = self._adam.state[self.direction]
+        return {"weights": self.stack.values, **{f"adam.{name}": known[name] for name in KNOWN}}
+
+    def shapes(self, models: int | None = None) -> dict[str, Shape]:
+        """What ``load`` takes; with ``models``, once only so many are left."""
+        each = self.stack.values.numel() // self.stack.size
+        like = (each * (self.stack.size if models is None else models),), self.stack.values.dtype
+        count = (), torch.float32
+        return {"weights": like} | {f"adam.{name}": count if name == "step" else like for name in KNOWN}
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what ``state`` gave, of the same models."""
+        self.stack.values.copy_(tensors["weights"])
+        known = {name: tensors[f"adam.{name}"] for name in KNOWN}
+        count = known.pop("step").clone()
+        moments = {name: torch.empty_like(self.direction).copy_(value) for name, value in known.items()}
+        on_gpu = self.rates.is_cuda
+        self._adam.state[self.direction] = {"step": count.cuda() if on_gpu else count, **moments}

@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from lengthwise.sequences import Summary, summarize
 from lengthwise.tasks import CountTask, SequentialTask, Task
+from lengthwise.training.randomness import set_states, states_of
 
 DRAWN_AT_ONCE = 2**20
 MOST_STEPS = 256
@@ -59,7 +60,7 @@ def count_batches(
     period: int,
     locality: int,
     shortest: Sequence[int | None] | None = None,
-) -> Iterator[tuple[Tensor, ...]]:
+) -> "Batches":
     """An endless stream of (counts, suffix, length, target); model m sees strings of length lengths[m], or of
     lengths that are uniform from shortest[m] to it.
 
@@ -82,18 +83,60 @@ def count_batches(
         )
         return summary.counts, summary.suffix, summary.length.expand(len(target)), target
 
-    return _steps(draw, len(tasks), steps)
+    def drawn() -> list[Tensor]:
+        models = [draw(model) for model in range(len(tasks))]
+        return [torch.stack(column) for column in zip(*models, strict=True)]
+
+    return Batches(drawn, generators, steps)
 
 
 def token_batches(
     tasks: Sequence[Task], length: int, batch: int, generators: Sequence[torch.Generator]
-) -> Iterator[tuple[Tensor, ...]]:
+) -> "Batches":
     """An endless stream of (tokens, target), with strings of one length."""
     steps = steps_at_once(batch, length)
-    while True:
+
+    def drawn() -> list[Tensor]:
         tokens = draw_strings(tasks, steps * batch, length, generators)
-        target = torch.stack([task.target(rows) for task, rows in zip(tasks, tokens, strict=True)])
-        yield from _step_by_step([tokens, target], steps)
+        return [tokens, torch.stack([task.target(rows) for task, rows in zip(tasks, tokens, strict=True)])]
+
+    return Batches(drawn, generators, steps)
+
+
+class Batches(Iterator[tuple[Tensor, ...]]):
+    """What ``draw`` draws from the generators for many steps, a step at a time.
+
+    What is drawn follows from where the generators were before: that alone is kept in a checkpoint, beside
+    the number of steps taken since, and what was drawn is then drawn again.
+    """
+
+    def __init__(
+        self, draw: Callable[[], Sequence[Tensor]], generators: Sequence[torch.Generator], steps: int
+    ) -> None:
+        self._draw, self._generators, self.steps_at_once = draw, generators, steps
+        self._drawn: list[Tensor] = []
+        self._before = states_of(generators)
+        self._taken = 0
+
+    def __next__(self) -> tuple[Tensor, ...]:
+        if self._taken == self.steps_at_once:
+            self._drawn, self._taken = [], 0
+        if not self._drawn:
+            self._before = states_of(self._generators)
+            self._drawn = [column.unflatten(1, (self.steps_at_once, -1)) for column in self._draw()]
+        self._taken += 1
+        return tuple(column[:, self._taken - 1] for column in self._drawn)
+
+    def state(self) -> tuple[UInt8[Tensor, "M bytes"], int]:
+        """Where the generators were before they drew what is not used up, and how many steps it gave."""
+        if self._taken == self.steps_at_once:
+            return states_of(self._generators), 0
+        return self._before, self._taken
+
+    def load(self, before: UInt8[Tensor, "M bytes"], taken: int) -> None:
+        """Go on from there."""
+        set_states(self._generators, before)
+        self._drawn, self._before, self._taken = [], before, taken
 
 
 def draw_strings(
@@ -107,18 +150,3 @@ def draw_strings(
     noises = [first.noise(batch, length, own) for own in generators]
     tokens = first.strings(*(torch.cat(parts) for parts in zip(*noises, strict=True)))
     return tokens.unflatten(0, (len(tasks), batch))
-
-
-def _steps(
-    draw: Callable[[int], tuple[Tensor, ...]], models: int, steps: int
-) -> Iterator[tuple[Tensor, ...]]:
-    while True:
-        drawn = [draw(model) for model in range(models)]
-        yield from _step_by_step([torch.stack(column) for column in zip(*drawn, strict=True)], steps)
-
-
-def _step_by_step(drawn: Sequence[Tensor], steps: int) -> Iterator[tuple[Tensor, ...]]:
-    """What was drawn for many steps, a step at a time."""
-    columns = [column.unflatten(1, (steps, -1)) for column in drawn]
-    for step in range(steps):
-        yield tuple(column[:, step] for column in columns)

@@ -3,19 +3,19 @@
 Axes: M model, K step, B stream, T position, A place, N any number of streams.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.positions import drawn_positions
 from lengthwise.models.token_counts import token_counts
 from lengthwise.tasks import Examples, PredictionTask
-from lengthwise.training.randomness import generator
+from lengthwise.training.randomness import check_states, generator, set_states, states_of
 from lengthwise.training.workers import Workers
 
 DRAWN_AT_ONCE = {"cpu": 2**16, "cuda": 2**18}
@@ -126,7 +126,8 @@ class FreshData:
         self._width = task.stream_length(length)
         self.steps_at_once = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
         self._drawn: list[Tensor] = []
-        self._taken = self.steps_at_once
+        self._before = self._states()
+        self._taken = 0
         numbers = 0 if ensemble.counted else ensemble.size * batch * self._width * 4 * ensemble.model.width
         self._groups = min(GROUPS, batch, numbers // LARGE) if ensemble.stack.values.is_cuda else 1
         self._sizes: list[list[list[int]]] = []
@@ -148,9 +149,11 @@ class FreshData:
     def take(self, workers: Workers) -> Reading:
         """The next batch of every model; its streams are ordered by falling length."""
         if self._taken == self.steps_at_once:
+            self._drawn, self._taken = [], 0
+        if not self._drawn:
+            self._before = self._states()
             self._drawn = self._draw(workers)
-            self._taken = 0
-            if self._groups > 1:
+            if self._groups > 1 and self._taken == 0:  # what is drawn again was measured
                 self._measure()
         self._taken += 1
         return reading(*(part[:, self._taken - 1] for part in self._drawn))
@@ -159,6 +162,37 @@ class FreshData:
         """Go on with some of the models alone."""
         self._random = [self._random[model] for model in models]
         self._drawn = [part[list(models)] for part in self._drawn]
+        self._before = self._before[list(models)]
+
+    def state(self) -> tuple[UInt8[Tensor, "M streams bytes"], dict[str, Any]]:
+        """Where the random streams were before what is not used up was drawn, and plain data: how many steps
+        it gave, and how its batches are grouped.
+        """
+        used_up = self._taken == self.steps_at_once
+        before, taken = (self._states(), 0) if used_up else (self._before, self._taken)
+        return before, {"taken": taken, "sizes": self._sizes, "usual": [list(own) for own in self._usual]}
+
+    def check(self, before: UInt8[Tensor, "M streams bytes"], about: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` unless this is such a state."""
+        check_states(before.flatten(0, 1), self._ensemble.stack.values.device)
+        measured = self._groups > 1
+        shapes = {
+            "sizes": [self.steps_at_once, self._groups, 2] if measured else [0],
+            "usual": [self._groups, 4] if measured else [0],
+        }
+        for name, expected in shapes.items():
+            if not _numbers(about.get(name), expected):
+                raise ValueError(f"batches are grouped in other ways: {name}")
+
+    def load(self, before: UInt8[Tensor, "M streams bytes"], about: Mapping[str, Any]) -> None:
+        """Go on from there; what was drawn is drawn again when it is needed."""
+        for own, states in zip(self._random, before, strict=True):
+            set_states(own, states)
+        self._drawn, self._before, self._taken = [], before, about["taken"]
+        self._sizes, self._usual = about["sizes"], tuple(Group(*group) for group in about["usual"])
+
+    def _states(self) -> UInt8[Tensor, "M streams bytes"]:
+        return torch.stack([states_of(own) for own in self._random])
 
     def _draw(self, workers: Workers) -> list[Tensor]:
         """Batches for many steps."""
@@ -199,6 +233,13 @@ class FreshData:
         first_K1 = self._batch * torch.arange(len(order_KB), device=order_KB.device).unsqueeze(1)
         rows = (first_K1 + order_KB).flatten()
         return tuple(part[rows] for part in found.parts())
+
+
+def _numbers(value: object, shape: Sequence[int]) -> bool:
+    """Whether these are lists of lists of whole numbers, of these lengths."""
+    if not shape:
+        return isinstance(value, int)
+    return isinstance(value, list) and len(value) == shape[0] and all(_numbers(x, shape[1:]) for x in value)
 
 
 def _joined(several: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:

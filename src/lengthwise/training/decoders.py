@@ -11,9 +11,11 @@ from torch import Tensor
 from lengthwise.models.decoder import DecoderEnsemble, DecoderModel
 from lengthwise.tasks import PredictionTask
 from lengthwise.training.adam import StackAdam
+from lengthwise.training.checkpoint import Checkpoints, resumed
 from lengthwise.training.decoder_config import DecoderEvaluation, DecoderTraining
 from lengthwise.training.decoder_data import FreshData
 from lengthwise.training.decoder_evaluation import accuracy, readings_of_bins
+from lengthwise.training.decoder_state import Place, Record, restored, state_of
 from lengthwise.training.decoder_step import Backward
 from lengthwise.training.loop import Progress
 from lengthwise.training.pieces import numbers_of
@@ -85,12 +87,14 @@ def train_decoders(
     dtype: torch.dtype = torch.float32,
     progress: Progress | None = None,
     measured: Measured | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[DecoderResult]:
     """Train and measure decoders of one shape together, one for each of ``trainings``, and tell of them all.
 
     The trainings may differ in seed and learning rate. What becomes of a model does not depend on the others,
     but for rounding: not on who they are, nor on when they leave. ``progress`` is called with the number of
     model-steps that were done, or that a model that left will not need; ``measured``, see ``Measured``.
+    With ``checkpoints``, training goes on from the state that they hold and leaves others there.
     """
     evaluation = evaluation or DecoderEvaluation()
     check_trainings(model, trainings)
@@ -100,26 +104,39 @@ def train_decoders(
     adam = StackAdam(ensemble.stack, [own.learning_rate for own in trainings], BETAS, first.weight_decay)
     data = FreshData(ensemble, task, length=first.length, batch=first.batch, seeds=seeds)
     tests = readings_of_bins(ensemble, task, evaluation)
-    records = [_Record(index, own) for index, own in enumerate(trainings)]
-    on_gpu, left, done = ensemble.stack.values.is_cuda, records, 0
+    records = [Record(index) for index in range(len(trainings))]
+    place = resumed(
+        checkpoints, lambda state: restored(state, records, adam, data, first.steps, evaluation), Place()
+    )
+    left = [record for record in records if not record.weights]
+    if place.step:
+        _tell_again(records, first.steps, place.step, progress, measured)
+    on_gpu, total, done, since = ensemble.stack.values.is_cuda, place.total, place.step, place.measured
     with _rounding(on_gpu and first.rounding != "none"):
         while left:
             leaving: list[int] = []
             with crew(ensemble, task, first) as workers:
                 step = step_of(adam, Backward(ensemble, task, first.regulariser, workers, first.rounding))
+                if total is not None:
+                    step.load_total(total)
+                    total = None
                 while not leaving:
-                    until = min(done + evaluation.every, first.steps)
-                    for number in range(done, until):
+                    until = min(since + evaluation.every, first.steps)
+                    while done < until:
                         batch = data.take(workers)
-                        step(batch.parts(), linear(number, first.steps), groups=data.groups())
+                        step(batch.parts(), linear(done, first.steps), groups=data.groups())
+                        done += 1
                         if progress:
                             progress(len(left))
+                        if checkpoints and checkpoints.due():
+                            place = Place(done, since, step.total)
+                            checkpoints.save(state_of(place, records, adam, data))
                     rights = accuracy(ensemble, task, tests, workers)
                     for record, right, loss in zip(left, rights, step.take_total(), strict=True):
-                        record.add(until, right, loss / (until - done))
+                        record.add(done, right, loss / (done - since))
                         if measured:
-                            measured(record.index, until, right, float(loss / (until - done)))
-                    done = until
+                            measured(record.index, done, right, float(loss / (done - since)))
+                    since = done
                     for index, right in enumerate(rights):
                         if done == first.steps or (evaluation.stop and right[0] == 1):
                             leaving.append(index)
@@ -132,7 +149,22 @@ def train_decoders(
             if left:
                 adam.keep(staying)
                 data.keep(staying)
-    return [record.result() for record in records]
+    return [
+        DecoderResult(own, tuple(record.steps), *record.measurements(), record.weights)
+        for own, record in zip(trainings, records, strict=True)
+    ]
+
+
+def _tell_again(
+    records: Sequence[Record], steps: int, done: int, progress: Progress | None, measured: Measured | None
+) -> None:
+    """Tell of what was done and measured before an interruption."""
+    if progress:
+        progress(sum(steps if record.weights else done for record in records))
+    if measured:
+        for record in records:
+            for at, right, loss in zip(record.steps, record.accuracy, record.loss, strict=True):
+                measured(record.index, at, right, float(loss))
 
 
 def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTraining) -> Workers:
@@ -141,24 +173,6 @@ def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTrain
         return Workers(1)
     tokens, places = task.stream_length(training.length), task.answers(training.length)
     return Workers(ensemble.size, numbers_of(ensemble, training.batch, tokens, places))
-
-
-class _Record:
-    """What is known so far of one model."""
-
-    def __init__(self, index: int, training: DecoderTraining) -> None:
-        self.index, self._training = index, training
-        self._rows: list[tuple[int, Tensor, Tensor]] = []
-        self.weights: dict[str, Tensor] = {}
-
-    def add(self, steps: int, accuracy: Tensor, loss: Tensor) -> None:
-        self._rows.append((steps, accuracy, loss))
-
-    def result(self) -> DecoderResult:
-        steps, accuracies, losses = zip(*self._rows, strict=True)
-        return DecoderResult(
-            self._training, steps, torch.stack(accuracies), torch.stack(losses), self.weights
-        )
 
 
 def check_trainings(model: DecoderModel, trainings: Sequence[DecoderTraining]) -> None:

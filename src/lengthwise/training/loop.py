@@ -1,9 +1,8 @@
 """The ensemble loop: M models, each on its own data at its own rate, one optimiser step for all."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
 from jaxtyping import Float
@@ -13,10 +12,11 @@ from lengthwise.models import LimitEnsemble, LimitModel
 from lengthwise.sequences import Summary
 from lengthwise.tasks import Task
 from lengthwise.training.adam import StackAdam
+from lengthwise.training.checkpoint import Checkpoints, State, check_tensors, resumed, shape, whole_number
 from lengthwise.training.config import Training
-from lengthwise.training.data import count_batches, token_batches
-from lengthwise.training.randomness import generator
-from lengthwise.training.step import step_of
+from lengthwise.training.data import Batches, count_batches, token_batches
+from lengthwise.training.randomness import check_states, generator
+from lengthwise.training.step import Step, step_of
 
 Progress = Callable[[int], None]
 """Called with the number of model-steps done since the last call."""
@@ -61,10 +61,12 @@ def train_on_counts(
     tasks: Sequence[Task],
     trainings: Sequence[Training],
     progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> TrainingCurve:
     """Train every model in place on summaries; the models may differ in training length.
 
     One layer needs no more than the summaries, so this is the path to take whenever there is one layer.
+    With ``checkpoints``, training goes on from the state that they hold and leaves others there.
     """
     batches = count_batches(
         tasks,
@@ -79,7 +81,7 @@ def train_on_counts(
     def forward(counts: Tensor, suffix: Tensor, length: Tensor) -> Tensor:
         return ensemble.forward_counts(Summary(counts, suffix, length))
 
-    return _train(ensemble, forward, batches, tasks[0], trainings, progress)
+    return _train(ensemble, forward, batches, tasks[0], trainings, progress, checkpoints)
 
 
 def train_on_tokens(
@@ -87,6 +89,7 @@ def train_on_tokens(
     tasks: Sequence[Task],
     trainings: Sequence[Training],
     progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> TrainingCurve:
     """Train every model in place on the strings themselves, all of one length."""
     if any(training.shortest is not None for training in trainings):
@@ -94,7 +97,7 @@ def train_on_tokens(
     length, batch = trainings[0].length, trainings[0].batch
     assert all(training.length == length for training in trainings)
     batches = token_batches(tasks, length, batch, _data_generators(ensemble, trainings))
-    return _train(ensemble, ensemble.forward_tokens, batches, tasks[0], trainings, progress)
+    return _train(ensemble, ensemble.forward_tokens, batches, tasks[0], trainings, progress, checkpoints)
 
 
 def _data_generators(ensemble: LimitEnsemble, trainings: Sequence[Training]) -> list[torch.Generator]:
@@ -104,10 +107,11 @@ def _data_generators(ensemble: LimitEnsemble, trainings: Sequence[Training]) -> 
 def _train(
     ensemble: LimitEnsemble,
     forward: Callable[..., Tensor],
-    batches: Iterator[tuple[Tensor, ...]],
+    batches: Batches,
     task: Task,
     trainings: Sequence[Training],
     progress: Progress | None,
+    checkpoints: Checkpoints | None,
 ) -> TrainingCurve:
     steps = trainings[0].steps
     assert all((t.steps, t.batch) == (steps, trainings[0].batch) for t in trainings)
@@ -121,12 +125,47 @@ def _train(
 
     step = step_of(adam, backward)
     records = sorted({math.ceil(steps * (record + 1) / RECORDS) for record in range(RECORDS)})
-    curve, since = [], 0
-    for done, batch in enumerate(islice(batches, steps)):
-        step(batch, cosine(done, steps))
+    start, curve = resumed(
+        checkpoints, lambda state: _restored(state, adam, step, batches, records), otherwise=(0, [])
+    )
+    if progress and start:
+        progress(start * ensemble.size)
+    for done in range(start, steps):
+        step(next(batches), cosine(done, steps))
         if done + 1 in records:
+            since = records[len(curve) - 1] if curve else 0
             curve.append(step.take_total() / (done + 1 - since))
-            since = done + 1
         if progress:
             progress(ensemble.size)
+        if checkpoints and checkpoints.due():
+            checkpoints.save(_state(done + 1, adam, step, batches, curve))
     return TrainingCurve(tuple(records), torch.stack(curve, -1))
+
+
+def _state(done: int, adam: StackAdam, step: Step, batches: Batches, curve: Sequence[Tensor]) -> State:
+    """All that ``_restored`` needs, after so many steps."""
+    before, taken = batches.state()
+    tensors = {**adam.state(), "generators": before, "total": step.total}
+    tensors |= {f"curve.{index}": losses for index, losses in enumerate(curve)}
+    return State(tensors, {"step": done, "taken": taken})
+
+
+def _restored(
+    state: State, adam: StackAdam, step: Step, batches: Batches, records: Sequence[int]
+) -> tuple[int, list[Tensor]]:
+    """Put everything where it was: the number of steps done, and the training curve so far. ``ValueError``,
+    and nothing is changed, if the state is not of this training.
+    """
+    done = whole_number(state, "step", 1, records[-1])
+    taken = whole_number(state, "taken", 0, batches.steps_at_once - 1)
+    known = [f"curve.{index}" for index in range(sum(record <= done for record in records))]
+    total = shape(step.total)
+    expected = adam.shapes() | {"generators": shape(batches.state()[0]), "total": total}
+    check_tensors(state, expected | dict.fromkeys(known, total))
+    check_states(state.tensors["generators"], step.total.device)
+    if done % batches.steps_at_once != taken:
+        raise ValueError(f"after {done} steps, {taken} are taken of what was drawn last")
+    adam.load(state.tensors)
+    step.load_total(state.tensors["total"])
+    batches.load(state.tensors["generators"], taken)
+    return done, [state.tensors[name] for name in known]

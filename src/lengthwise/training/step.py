@@ -38,6 +38,15 @@ class Step:
         self._total.zero_()
         return total
 
+    @property
+    def total(self) -> Tensor:
+        """The losses summed so far since then, where they are."""
+        return self._total
+
+    def load_total(self, total: Tensor) -> None:
+        """Go on from such a sum."""
+        self._total.copy_(total)
+
     def _work(self, batch: Sequence[Tensor], **told: Hashable) -> None:
         loss_M = self._backward(*batch, **told)
         self._adam.step()
