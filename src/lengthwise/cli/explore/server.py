@@ -24,7 +24,13 @@ from urllib.parse import urlsplit
 
 from lengthwise._messages import one_line
 from lengthwise._version import __version__
-from lengthwise.reporting.explorer import attention_answer, bound_answer, controls, simulation_answer
+from lengthwise.reporting.explorer import (
+    InputMistake,
+    attention_answer,
+    bound_answer,
+    controls,
+    simulation_answer,
+)
 
 ADDRESS = "127.0.0.1"
 
@@ -50,7 +56,9 @@ PAGE = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/style.css": ("style.css", "text/css; charset=utf-8"),
     "/main.js": ("main.js", "text/javascript; charset=utf-8"),
+    "/address.js": ("address.js", "text/javascript; charset=utf-8"),
     "/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
+    "/panels.js": ("panels.js", "text/javascript; charset=utf-8"),
     "/tables.js": ("tables.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
@@ -282,6 +290,8 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON}")
         try:
             answer = self._computed(ANSWERS[path], _parsed(body))
+        except InputMistake as error:  # an answer, not an error: a browser would log one at every keystroke
+            answer = {"mistake": one_line(error)}
         except ValueError as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, one_line(error)) from None
         return _json(answer), JSON

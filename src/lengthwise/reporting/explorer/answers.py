@@ -18,7 +18,7 @@ from lengthwise.reporting.bounds import WORSE, bound_sentence, length_words
 from lengthwise.reporting.explorer.controls import TOLERANCE, Setting, exact, setting_of, tokens_of
 from lengthwise.reporting.inspection import number
 from lengthwise.sequences import counts
-from lengthwise.simulation import simulate
+from lengthwise.simulation import Simulation, simulate
 
 CURVE_POINTS = 13
 """The curve of a bound has so many tolerances."""
@@ -123,14 +123,14 @@ def simulation_answer(given: Mapping[str, Any]) -> dict[str, Any]:
     promise = (
         f", and the theorem guarantees at most {number(found.guaranteed_f)}"
         if sure
-        else " as measured; the theorem's own guarantee is too weak at this length"
+        else ", as measured; the theorem guarantees that only for longer strings"
     )
     sentence = (
         f"{_tokens(len(x))} are imitated by {length_words(found.length)}: the outputs differ by "
         f"{number(found.error_f)}{promise}."
         if shorter
-        else f"No string shorter than {'these ' * (len(x) > 1)}{_tokens(len(x))} was found at this tolerance, "
-        "so z is x; there may be one for a longer input or a larger tolerance."
+        else f"No string shorter than {'these ' * (len(x) > 1)}{_tokens(len(x))} was found at this "
+        "tolerance, so z is x; there may be one for a longer input or a larger tolerance."
     )
     types = [(token, residue) for token in range(f.vocabulary) for residue in range(f.period)]
     return {
@@ -140,7 +140,7 @@ def simulation_answer(given: Mapping[str, Any]) -> dict[str, Any]:
         "error": found.error_f,
         "error_words": number(found.error_f),
         "guaranteed": _finite(found.guaranteed_f),
-        "guaranteed_words": "-" if found.guaranteed_f is None else number(found.guaranteed_f),
+        "guaranteed_words": _promise(found),
         "brief": brief,
         "command": _command("simulate", setting, "--input", _typed(given["input"], x.tolist())),
         "tolerance": setting.tolerance,
@@ -149,6 +149,12 @@ def simulation_answer(given: Mapping[str, Any]) -> dict[str, Any]:
         "x": _string(f, x),
         "z": _string(f, found.tokens),
     }
+
+
+def _promise(found: Simulation) -> str:
+    if found.guaranteed_f is None or found.guarantee == "none":
+        return "nothing at this length"
+    return f"at most {number(found.guaranteed_f)}" + " on average" * (found.guarantee == "on average")
 
 
 def _tokens(count: int) -> str:
@@ -207,6 +213,7 @@ def attention_answer(given: Mapping[str, Any]) -> dict[str, Any]:
         "brief": f"output {output}",
         "tokens": tokens.tolist(),
         "period": f.period,
+        "longest_map": LONGEST_MAP,
         "heads": heads,
     }
 

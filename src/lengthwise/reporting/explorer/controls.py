@@ -65,7 +65,7 @@ class Control:
 TOLERANCE = Control(
     "tolerance",
     "tolerance",
-    "by how much more the outputs may differ at lengths beyond",
+    "how much more outputs may differ beyond the length",
     1e-4,
     1.0,
     0.1,
@@ -88,7 +88,7 @@ def _precision(default: int) -> Control:
     return Control(
         "bits",
         "precision (bits)",
-        "of finite precision: weights of at most 2^-bits of the largest become 0",
+        "weights of at most 2^-bits of the largest become 0",
         1,
         64,
         default,
@@ -112,8 +112,8 @@ CONSTRUCTIONS = {
     "modp": Construction(
         "ModPTask",
         "The fraction of 1s among the positions t with t = residue (mod period). In finite precision "
-        "attention is hard from length 2^(bits/margin) on, and leaks to the other positions below; in infinite "
-        "precision it leaks at every length.",
+        "attention is hard from length 2^(bits/margin) on, and leaks to the other positions below; in "
+        "infinite precision it leaks at every length.",
         "(011010)^100",
         (
             Control("period", "period", "positions repeat after so many", 1, 12, 3),
@@ -135,7 +135,7 @@ CONSTRUCTIONS = {
         "k-gram (induction head)",
         "The distribution of the tokens that followed earlier occurrences of the last k tokens. Two layers, "
         "in infinite precision: no bound is known for two layers in finite precision.",
-        "(0121021)^40 01",
+        "(0010110)^40 01",
         (
             Control("k", "k", "tokens of context", 1, 3, 2),
             Control("vocabulary", "vocabulary", "how many tokens there are", 2, 6, 3),
@@ -160,6 +160,7 @@ def controls() -> dict[str, Any]:
     return {
         "longest_input": LONGEST_INPUT,
         "longest_text": LONGEST_TEXT,
+        "infinite": INFINITE,
         "constructions": {
             name: {
                 "title": one.title,
@@ -209,18 +210,28 @@ def setting_of(given: Mapping[str, Any]) -> Setting:
     return Setting(name, tuple(values.items()), tolerance)
 
 
+class InputMistake(ValueError):
+    """The input is not understood: to be expected of one that is still being typed."""
+
+
 def tokens_of(given: Mapping[str, Any], vocabulary: int) -> list[int]:
     """The tokens of the input: digits, which may stand in powers as in (01)^20 1, or digits with commas."""
+    try:
+        return _tokens(given, vocabulary)
+    except RecursionError:
+        raise InputMistake("input has too many parentheses") from None
+    except ValueError as error:
+        raise InputMistake(str(error)) from None
+
+
+def _tokens(given: Mapping[str, Any], vocabulary: int) -> list[int]:
     text = given.get("input")
     if not isinstance(text, str):
         raise ValueError(f"input must be a text such as 0110 or (01)^20, got {_short(text)}")
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"input must have at most {LONGEST_TEXT} characters, got {len(text)}")
     alphabet = [str(token) for token in range(vocabulary)]
-    try:
-        word = parse_power(text.replace(",", " "), alphabet)
-    except RecursionError:
-        raise ValueError("input has too many parentheses") from None
+    word = parse_power(text.replace(",", " "), alphabet)
     if word.length == 0:
         raise ValueError("the input is empty: a string has at least one token")
     if word.length > LONGEST_INPUT:
