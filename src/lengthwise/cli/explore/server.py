@@ -209,7 +209,7 @@ class Handler(BaseHTTPRequestHandler):
     """One request."""
 
     server_version, sys_version = f"lengthwise/{__version__}", ""
-    default_request_version = "HTTP/1.0"  # 0.9 would be answered without status and headers
+    default_request_version = "HTTP/1.0"
     timeout = SECONDS
 
     def setup(self) -> None:
@@ -220,8 +220,8 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(self.arriving)
 
     def parse_request(self) -> bool:
-        """As ``http.server`` does, but an empty line is answered too."""
-        if not self.raw_requestline.strip():
+        """As ``http.server`` does, but a line without words is answered too."""
+        if not str(self.raw_requestline, "iso-8859-1").split():
             self.requestline, self.command, self.request_version = "", "", self.default_request_version
             self.send_error(HTTPStatus.BAD_REQUEST)
             return False
@@ -344,6 +344,7 @@ class Handler(BaseHTTPRequestHandler):
     ) -> None:
         self.close_connection = True
         self.connection.settimeout(SECONDS)
+        self.request_version = self.default_request_version  # 0.9 would get no status and no headers
         self.send_response(status)
         more = {"Content-Type": kind, "Content-Length": str(len(content)), "Connection": "close"}
         for name, value in {**HEADERS, **more, **(headers or {})}.items():
