@@ -3,9 +3,9 @@
     python benchmarks/fuzz_http.py [requests] [seed]
 
 Bytes without sense, valid requests with bytes or JSON values changed, huge and deep bodies, odd numbers and
-letters, wrong methods, hosts and origins, requests cut off or one behind the other. Every answer must be whole,
-in time, of a known status, with one sentence in JSON where it is a refusal; the server must answer as before
-in the end, and have nothing to say on stderr.
+letters, wrong methods, hosts and origins, requests cut off or one behind the other. Every answer must be
+whole, in time, of a known status, with one sentence in JSON where it is a refusal; the server must answer as
+before in the end, and have nothing to say on stderr.
 """
 
 import json
@@ -27,7 +27,7 @@ CLIENTS = 4
 
 ODD = [
     *(None, True, False, [], {}, "", "infinite", "Infinity", "nan", "1e3", -0.0, 0, -1, 1e-320, 1e308, 2**53),
-    *(10**40, 10**400, 0.1 + 0.2, "\uff10\uff11", "\ud800", "\x00", "😀" * 30, "(" * 900, "0^" * 300, "0^(9^9)"),
+    *(10**40, 10**400, 0.1 + 0.2, "\uff10\uff11", "\ud800", "\x00", "😀" * 30, "(" * 900, "0^(9^9)"),
     *([[[[]]]], {"construction": "modp"}, "../../etc/passwd", "'; --", "<script>", "0" * 1001, "1" * 3999),
 ]  # fmt: skip
 

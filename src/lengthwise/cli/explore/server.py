@@ -88,6 +88,8 @@ HEADERS = {
 
 JSON = "application/json"
 
+LATE = "the request took too long to arrive"
+
 BUSY = "too much is asked at once: ask again"
 
 FULL = (
@@ -259,7 +261,11 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, content, kind)
 
     def _check_sender(self) -> None:
-        """Refuse what another site's page could send: by a name of its own for this computer, or across."""
+        """Refuse what came only in part, and what another site's page could send: by a name of its own for this
+        computer, or across.
+        """
+        if self.arriving.late:
+            raise Refusal(HTTPStatus.REQUEST_TIMEOUT, LATE)
         host = self.headers.get_all("Host") or []
         if len(host) != 1 or host[0].strip().lower() not in self._server.hosts():
             raise Refusal(HTTPStatus.FORBIDDEN, "the Host header does not name this server")
@@ -334,9 +340,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, refusal: Refusal) -> None:
         if self.arriving.late:
-            refusal = Refusal(
-                HTTPStatus.REQUEST_TIMEOUT, f"the request had not arrived after {SECONDS} seconds"
-            )
+            refusal = Refusal(HTTPStatus.REQUEST_TIMEOUT, LATE)
         self._send(refusal.status, _json({"error": refusal.sentence}), JSON, refusal.headers)
 
     def _send(
