@@ -2,26 +2,32 @@
 
 import http.client
 import json
+import os
+import runpy
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lengthwise.cli import main
+from lengthwise.cli.explore import server as door
 from lengthwise.cli.explore.server import MOST_BYTES, PAGE, serving
 from lengthwise.reporting.explorer import bound_answer, controls
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 JSON = {"Content-Type": "application/json"}
 PANELS = ["/api/bound", "/api/simulation", "/api/attention"]
 
 
 @pytest.fixture(scope="module")
-def port():
+def port(one_thread):
     with serving(0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
@@ -92,6 +98,20 @@ def test_other_hosts_are_refused(port, host):
     for method, path in (("GET", "/"), ("GET", "/api/controls"), ("POST", "/api/bound")):
         refused(ask(port, method, path, "{}" if method == "POST" else None, {"Host": host}), 403)
     assert ask(port, "GET", "/", headers={"Host": f"localhost:{port}"})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1", ""]
+)
+def test_other_sites_are_refused(port, origin):
+    for method, path in (("GET", "/"), ("GET", "/api/controls"), ("POST", "/api/bound")):
+        sent = '{"construction": "simple"}' if method == "POST" else None
+        refused(ask(port, method, path, sent, {**JSON, "Origin": origin}), 403)
+        own = {**JSON, "Origin": f"http://127.0.0.1:{port}", "Sec-Fetch-Site": "same-origin"}
+        assert ask(port, method, path, sent, own)[0] == 200
+    for site in ("cross-site", "same-site"):
+        refused(ask(port, "POST", "/api/bound", "{}", {**JSON, "Sec-Fetch-Site": site}), 403)
+        assert ask(port, "GET", "/", headers={"Sec-Fetch-Site": site})[0] == 200  # a link to the page
 
 
 def test_a_request_names_one_host(port):
@@ -224,6 +244,71 @@ def test_noise_does_no_harm(port, sent):
         assert said[9:10] in (b"2", b"4")
 
 
+def drip(port, pieces, pause):
+    """All that the server says to pieces that come slowly, and the seconds until then."""
+    before = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=15) as talk:
+        try:
+            for piece in pieces:
+                talk.sendall(piece)
+                time.sleep(pause)
+        except ConnectionError:
+            pass
+        said = b""
+        while part := talk.recv(65536):
+            said += part
+    return said, time.monotonic() - before
+
+
+def test_a_slow_client_is_left(port, monkeypatch):
+    monkeypatch.setattr(door, "SECONDS", 0.5)
+    host = f"Host: 127.0.0.1:{port}\r\n".encode()
+    head = [b"GET / HT", *[b"T"] * 12]
+    body = [b"POST /api/bound HTTP/1.1\r\n" + host + b"Content-Length: 90\r\n\r\n", *[b" "] * 12]
+    for pieces in (head, body, [b"GET / HTTP/1.1\r\n" + host]):
+        said, took = drip(port, pieces, 0.1)
+        assert said.startswith(b"HTTP/1.0 408 ")
+        assert took < 5
+    assert ask(port, "GET", "/")[0] == 200
+
+
+def test_idle_clients_take_no_place_for_long(monkeypatch):
+    monkeypatch.setattr(door, "SECONDS", 1.0)
+    with serving(0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(door.MOST_CLIENTS)]
+        time.sleep(0.2)
+        said = drip(server.server_port, [], 0)[0]
+        assert said.startswith(b"HTTP/1.0 503 ")
+        assert json.loads(said.partition(b"\r\n\r\n")[2])["error"]
+        end = time.monotonic() + 15
+        status = 503
+        while status == 503 and time.monotonic() < end:
+            time.sleep(0.2)
+            try:
+                status = ask(server.server_port, "GET", "/")[0]
+            except ConnectionError:  # hung up on before all was sent
+                continue
+        assert status == 200
+        for one in idle:
+            one.close()
+        server.shutdown()
+
+
+def test_fuzzed_requests_are_answered(capfd):
+    """The short form of benchmarks/fuzz_http.py."""
+    tools = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "fuzz_http.py"))
+    with serving(0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        report = tools["fuzz"](server.server_port, 300, seed=7)
+        assert ask(server.server_port, "GET", "/api/controls")[0] == 200
+        server.shutdown()
+    assert report.faults == []
+    assert sum(report.statuses.values()) == 300
+    assert {200, 400, 403, 405, 413} <= set(report.statuses)
+    assert capfd.readouterr().err == ""
+
+
 def test_long_lines(port):
     host = f"Host: 127.0.0.1:{port}\r\n".encode()
     for sent in (
@@ -267,16 +352,23 @@ def test_listens_on_this_computer_alone():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are signals here")
-def test_interrupt_ends_it_cleanly():
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_signals_end_it_cleanly(name):
+    """Also where there is no browser, and where one is told that does not exist."""
     import signal
 
-    command = [sys.executable, "-m", "lengthwise", "explore", "--no-browser", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    command = [sys.executable, "-m", "lengthwise", "explore", "--port", "0"]
+    about = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    about |= {"BROWSER": "no-such-browser"} if name == "SIGTERM" else {}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=about, **pipes) as running:
         try:
             assert running.stdout is not None
             address = running.stdout.readline()
             assert "http://127.0.0.1:" in address
-            running.send_signal(signal.SIGINT)
+            port = int(address.split("127.0.0.1:")[1].split("/")[0])
+            assert ask(port, "GET", "/")[0] == 200
+            running.send_signal(getattr(signal, name))
             _, errors = running.communicate(timeout=30)
         finally:
             running.kill()

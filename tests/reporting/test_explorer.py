@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shlex
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,10 +27,11 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def model(name, p):
     """The construction with the logit gap that was asked for, from its weights."""
+    precision = Infinite() if p.get("bits") == "infinite" else lw.Finite(p.get("bits", 1))
     if name == "simple":
-        return lw.constructions.simple_task(p["omega"], p["knots"])
+        return replace(lw.constructions.simple_task(p["omega"], p["knots"]), precision=precision)
     if name == "modp":
-        f = lw.constructions.mod_p(p["period"], p["residue"], bits=p["bits"])
+        f = replace(lw.constructions.mod_p(p["period"], p["residue"]), precision=precision)
         f.layers[0].key_query[f.layers[0].key_query != 0] = p["margin"]
         return f
     f = lw.constructions.k_gram(p["k"], p["vocabulary"], 0.5)
@@ -42,7 +45,8 @@ def settings_of(draw):
     chosen = {}
     for control in (*CONSTRUCTIONS[name].parameters, TOLERANCE):
         kind = st.integers if control.whole else st.floats
-        chosen[control.name] = draw(kind(control.low, control.high))
+        among = kind(control.low, control.high)
+        chosen[control.name] = draw(st.just("infinite") | among if control.infinite else among)
     if name == "modp":
         chosen["residue"] %= chosen["period"]
     tokens = st.integers(0, chosen.get("vocabulary", 2) - 1)
@@ -69,6 +73,7 @@ def test_bound_is_that_of_the_library(drawn):
     ):
         if length == math.inf:
             assert told is None
+            assert "infinite" not in answer["order"]["length_words"]
         else:
             assert told == pytest.approx(math.log10(length), abs=1e-6)
     lengths = [point["log10_length"] for point in answer["curve"]]
@@ -155,6 +160,69 @@ def test_attention_is_that_of_the_definition(drawn):
     json.dumps(answer, allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    ("asked", "length", "order"),
+    [
+        ({"construction": "modp", "margin": 0.05, "bits": 64}, "2.08e385", "more than 1e300"),
+        ({"construction": "modp", "margin": 0.5, "bits": 64}, "3.40e38", "3.40e38"),
+    ],
+)
+def test_lengths_beyond_what_a_double_holds(asked, length, order):
+    """2^(64/0.05) = 2^1280 = 2.08e385, and 2^128 = 3.40e38."""
+    answer = bound_answer(asked)
+    assert answer["length_words"] == answer["terms"][0]["words"] == length
+    assert answer["order"]["length_words"] == order
+    assert f"{length} tokens" in answer["sentence"]
+    assert not any("infinite" in one["times"] for one in answer["growth"])
+
+
+def test_what_is_not_certified_is_not_called_so(monkeypatch):
+    from lengthwise.reporting.explorer import answers
+
+    nothing = lw.bound(replace(lw.constructions.k_gram(1, 2, 0.1), precision=lw.Finite(8)), None, 0.1)
+    monkeypatch.setattr(answers, "bound", lambda *_: nothing)
+    answers._curve.cache_clear()
+    answer = bound_answer({"construction": "kgram"})
+    answers._curve.cache_clear()
+    assert (answer["length_label"], answer["length_words"]) == ("no certified length", "none")
+    assert answer["order"] is None
+    assert "No bound is known" in answer["sentence"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {
+            "construction": "simple",
+            "omega": 3.5,
+            "knots": 20,
+            "bits": 7,
+            "tolerance": 0.3,
+            "input": "(0110)^90",
+        },
+        {"construction": "simple", "bits": "infinite", "tolerance": 0.05, "input": "(01)^150, 1"},
+        {"construction": "modp", "period": 5, "residue": 2, "margin": 3.16, "bits": 9, "input": "0,1 1" * 60},
+        {"construction": "modp", "bits": "infinite", "margin": 0.7, "tolerance": 0.0123, "input": "(011)^99"},
+        {"construction": "kgram", "k": 1, "vocabulary": 4, "margin": 2.5, "input": "(0123)^30 3^20 1"},
+    ],
+)
+def test_commands_give_the_same_in_a_terminal(asked, tmp_path, capsys):
+    from lengthwise.cli import main
+
+    expected = bound_answer(asked), simulation_answer(asked)
+    told = []
+    for one in expected:
+        words = shlex.split(one["command"])
+        assert words[0] == "lengthwise"
+        assert main([*words[1:], "--json", "--output", str(tmp_path)]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["length"] == expected[0]["length"]
+    assert told[1]["length"] == expected[1]["z"]["length"]
+    assert told[1]["input_length"] == expected[1]["x"]["length"]
+    assert told[1]["error_f"] == pytest.approx(expected[1]["error"], rel=1e-9, abs=1e-12)
+    assert told[1]["bound"]["length"] == expected[0]["length"]
+
+
 def test_a_long_input_has_no_map():
     answer = attention_answer({"construction": "modp", "input": f"0^{LONGEST_INPUT}"})
     assert len(answer["heads"][0]["weights"]) == LONGEST_INPUT
@@ -181,7 +249,9 @@ def test_inputs_are_digits_powers_or_commas():
         ({"period": True}, "period must be a whole number"),
         ({"period": "3"}, "period must be a whole number"),
         ({"period": 10**400}, "got a number of more than 60 digits"),
-        ({"margin": math.nan}, "margin must be a number from 0.5 to 24"),
+        ({"margin": math.nan}, "margin must be a number from 0.05 to 50"),
+        ({"margin": "infinite"}, "margin must be a number from 0.05 to 50, got 'infinite'"),
+        ({"bits": "inf"}, "bits must be a whole number from 1 to 64 or 'infinite', got 'inf'"),
         ({"tolerance": 0}, "tolerance must be a number from 0.0001 to 1"),
         ({"period": 2, "residue": 2}, "residue must be below the period"),
         ({"input": None}, "input must be a text"),

@@ -70,11 +70,15 @@ def input_of(model: str, text: str | None, vocabulary: int, seed: int, length: i
 
 
 def tokens_of(text: str | None, vocabulary: int, seed: int, length: int) -> Tensor:
-    """The tokens that a text spells, or as many as asked for, drawn at random."""
+    """The tokens that a text spells, as digits (which may stand in powers, as in (01)^20 1) or as numbers
+    with commas; or as many as asked for, drawn at random.
+    """
     if text is None:
         check_length(length)
         check_seed(seed)
         return torch.randint(vocabulary, (length,), generator=torch.Generator().manual_seed(seed))
+    if "^" in text:
+        return _power(text, vocabulary)
     parts = (
         re.split(r"[,\s]+", text.strip(", \n\t")) if re.search(r"[,\s]", text.strip()) else list(text.strip())
     )
@@ -86,6 +90,26 @@ def tokens_of(text: str | None, vocabulary: int, seed: int, length: int) -> Tens
         raise ValueError("the input is empty: a string has at least one token")
     check_tokens(tokens, vocabulary)
     return tokens
+
+
+LONGEST_POWER = 10**7
+"""A power is written out up to this length."""
+
+
+def _power(text: str, vocabulary: int) -> Tensor:
+    from lengthwise.crasp.power import parse_power
+
+    if vocabulary > 10:
+        raise ValueError(
+            "powers such as (01)^20 are of digits: for a vocabulary beyond 10, give numbers with commas"
+        )
+    try:
+        word = parse_power(text, [str(token) for token in range(vocabulary)])
+    except RecursionError:
+        raise ValueError("the input has too many parentheses") from None
+    if not 1 <= word.length <= LONGEST_POWER:
+        raise ValueError(f"an input with powers must have from 1 to {LONGEST_POWER:,} tokens")
+    return torch.tensor([token for block, times in word.blocks for token in block * times], dtype=torch.long)
 
 
 def check_seed(seed: int) -> None:

@@ -33,8 +33,8 @@ class Command(TwoModels):
     """The flags of ``lengthwise simulate``."""
 
     input: str | None = None
-    """The long string, as digits (01101) or with commas (0,1,12), or the word that a program F reads, as in
-    (011)^1000; None: one is drawn."""
+    """The long string, as digits (01101), with powers ((011)^1000 1) or with commas (0,1,12), or the word
+    that a program F reads; None: one is drawn."""
     input_file: Path | None = None
     """A file with the long string, digits or numbers with commas or spaces."""
     length: int = 100_000

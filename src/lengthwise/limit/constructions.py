@@ -19,11 +19,12 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
 
     Attention is uniform at every length, so it averages the values +1 of token 0 and -1 of token 1; the MLP
     has a unit for the left end of each step and one for the constant. Within ``simple_task_error`` of
-    SimpleTask on every string of every length.
+    SimpleTask on every string of every length, in every precision (``bits=math.inf``: infinite).
     """
     _positive(omega, "omega")
     if knots < 1:
         raise ValueError(f"knots must be at least 1, got {knots}")
+    precision = _precision(bits)
     value, mean, out = range(3)
     embedding, positions, key_query, to_mean, readout = _zeros((2, 3), (1, 3), (1, 3, 3), (1, 3, 3), (1, 3))
     embedding[0, value], embedding[1, value] = 1.0, -1.0
@@ -37,7 +38,7 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     mlp_bias[knots], mlp_out[out, knots] = 1.0, math.sin(-omega)
     (no_local,) = _zeros((1, 1))
     layer = LimitLayer(key_query, to_mean, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 def simple_task_error(omega: float, knots: int) -> float:
@@ -47,12 +48,22 @@ def simple_task_error(omega: float, knots: int) -> float:
     return omega**2 / (2 * knots**2)
 
 
-def mod_p(period: int, residue: int, *, bits: float = 16) -> LimitTransformer:
+def mod_p(period: int, residue: int, *, bits: float = 16, margin: float | None = None) -> LimitTransformer:
     """f(x) = the fraction of 1s among the positions t with t = residue (mod period).
 
-    The head's logit is ``bits`` on these positions and 0 elsewhere, so that attention is hard from length
-    2^(bits/bits) = 2 on: the output is exact (error 0) on every string that has such a position.
+    The head's logit is ``margin`` on these positions and 0 elsewhere, so that attention is hard from length
+    2^(bits/margin) on: from there, the output is exact (error 0) on every string that has such a position.
+    Without a margin it is ``bits``, and that length 2. In infinite precision (``bits=math.inf``) attention
+    is never hard: every other position keeps e^-margin of the weight of one of these.
     """
+    precision = _precision(bits)
+    if margin is None:
+        if isinstance(precision, Infinite):
+            raise ValueError(
+                "in infinite precision (bits=inf) the construction needs a margin, as in margin=8"
+            )
+        margin = bits
+    _positive(margin, "margin")
     if period < 1:
         raise ValueError(f"period must be at least 1, got {period}")
     if not 0 <= residue < period:
@@ -65,15 +76,15 @@ def mod_p(period: int, residue: int, *, bits: float = 16) -> LimitTransformer:
     embedding[1, one] = 1.0
     embedding[:, constant] = 1.0
     positions[:, first:] = torch.eye(period, dtype=torch.float64)
-    key_query[0, first + residue, constant] = bits
+    key_query[0, first + residue, constant] = margin
     to_out[0, out, one] = 1.0
     readout[0, out] = 1.0
     no_local, mlp_in, mlp_bias, mlp_out = _zeros((1, 1), (0, width), (0,), (width, 0))
     layer = LimitLayer(key_query, to_out, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
-def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
+def k_gram(k: int, vocabulary: int, tolerance: float, *, margin: float | None = None) -> LimitTransformer:
     """f(x) ~ the distribution of the tokens that followed earlier occurrences of the last k tokens.
 
     Two layers in infinite precision, without MLP, in k + 2 blocks of ``vocabulary`` coordinates. Block 0
@@ -82,9 +93,12 @@ def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
     copies the token there to the last block; with k = 1 this is an induction head.
     beta = ln(2 vocabulary^k / tolerance): for a context that makes up at least vocabulary^-k of the string,
     the part of the error that does not fall with the length is at most half the tolerance.
-    ``k_gram_error`` bounds the whole of it for a given string.
+    ``k_gram_error`` bounds the whole of it for a given string. A ``margin`` stands in place of this beta.
     """
     beta = _k_gram_beta(k, vocabulary, tolerance)
+    if margin is not None:
+        _positive(margin, "margin")
+        beta = margin
     width = (k + 2) * vocabulary
     block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
     eye = torch.eye(vocabulary, dtype=torch.float64)
@@ -200,15 +214,17 @@ def constant(vocabulary: int, outputs: int = 1, value: float = 0.0, *, bits: flo
     return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
 
 
-CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float]]] = {
-    "simple": (simple_task, {"omega": 8.0, "knots": 64}),
-    "modp": (mod_p, {"period": 3, "residue": 0}),
-    "kgram": (k_gram, {"k": 2, "vocabulary": 3, "tolerance": 0.01}),
+CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float | None]]] = {
+    "simple": (simple_task, {"omega": 8.0, "knots": 64, "bits": 16.0}),
+    "modp": (mod_p, {"period": 3, "residue": 0, "bits": 16.0, "margin": None}),
+    "kgram": (k_gram, {"k": 2, "vocabulary": 3, "tolerance": 0.01, "margin": None}),
     "induction": (induction_head, {"vocabulary": 3, "tolerance": 0.01}),
     "lower-bound": (lower_bound_family, {"k": 2, "slope": 2.0}),
     "zero": (constant, {"vocabulary": 2}),
 }
-"""Every construction by the name that users type, with its parameters and their defaults."""
+"""Every construction by the name that users type, with its parameters and their defaults; None is for a
+number that follows from the others.
+"""
 
 
 def named(text: str) -> LimitTransformer:
@@ -224,7 +240,7 @@ def named(text: str) -> LimitTransformer:
             raise ValueError(f"expected {name}:NAME=NUMBER,..., got {part!r} in {text!r}")
         if key not in defaults:
             raise ValueError(f"construction {name!r} has no parameter {key!r}{nearest(key, list(defaults))}")
-        kind = type(defaults[key])
+        kind = int if isinstance(defaults[key], int) else float
         try:
             parameters[key] = kind(value)
         except ValueError:
@@ -239,6 +255,10 @@ def _k_gram_beta(k: int, vocabulary: int, tolerance: float) -> float:
             raise ValueError(f"{name} must be at least 1, got {number}")
     _positive(tolerance, "tolerance")
     return k * math.log(vocabulary) + math.log(2 / min(tolerance, 1.0))
+
+
+def _precision(bits: float) -> Finite | Infinite:
+    return Infinite() if bits == math.inf else Finite(bits)
 
 
 def _zeros(*shapes: tuple[int, ...]) -> list[Tensor]:

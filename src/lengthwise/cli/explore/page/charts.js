@@ -1,3 +1,4 @@
+const NARROWEST = 240; // no figure is drawn narrower, whatever there is room for
 const SPACE = "http://www.w3.org/2000/svg";
 
 export function draw(name, attributes = {}, ...children) {
@@ -13,13 +14,13 @@ function picture(width, height, label) {
 
 function power(exponent) {
   if (exponent >= 0 && exponent <= 4) return (10 ** exponent).toLocaleString("en");
-  if (exponent < 0 && exponent >= -3) return String(10 ** exponent);
+  if (exponent < 0 && exponent >= -4) return (10 ** exponent).toFixed(-exponent);
   return `1e${exponent}`;
 }
 
-export function boundChart(answer, width) {
-  const height = 260;
-  const box = { left: 52, right: width - 12, top: 14, bottom: height - 40 };
+export function boundChart(answer, room) {
+  const [width, height] = [Math.max(room, NARROWEST), 272];
+  const box = { left: 52, right: width - 12, top: 26, bottom: height - 40 };
   const points = answer.curve.map((one) => ({ ...one, x: Math.log10(one.tolerance) }));
   const heights = points.flatMap((one) => [one.log10_length, one.log10_order]).filter((one) => one !== null);
   const label = "Length that suffices against tolerance, both logarithmic; the numbers are in the table below.";
@@ -43,6 +44,7 @@ export function boundChart(answer, width) {
   const middle = (box.left + box.right) / 2;
   svg.append(
     draw("text", { x: middle, y: height - 6, "text-anchor": "middle" }, "tolerance"),
+    draw("text", { x: 0, y: 11 }, "length that suffices"),
     draw("line", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis" }),
   );
   for (const [key, kind] of [["log10_order", "second-line"], ["log10_length", "first-line"]]) {
@@ -60,9 +62,9 @@ export function boundChart(answer, width) {
   return svg;
 }
 
-export function histogram(answer, width) {
-  const height = 200;
-  const box = { left: 44, right: width - 4, top: 10, bottom: height - 38 };
+export function histogram(answer, space) {
+  const [width, height] = [Math.max(space, NARROWEST), 214];
+  const box = { left: 44, right: width - 4, top: 24, bottom: height - 38 };
   const top = Math.max(...answer.x.shares, ...answer.z.shares, 0.01);
   const svg = picture(width, height, "Histograms of x and of z; the numbers are in the table below.");
   for (const part of [0, 0.5, 1]) {
@@ -87,12 +89,15 @@ export function histogram(answer, width) {
     }
   });
   const middle = (box.left + box.right) / 2;
-  svg.append(draw("text", { x: middle, y: height - 6, "text-anchor": "middle" }, answer.types_are));
+  svg.append(
+    draw("text", { x: middle, y: height - 6, "text-anchor": "middle" }, answer.types_are),
+    draw("text", { x: 0, y: 11 }, "share of the string"),
+  );
   return svg;
 }
 
-export function attentionBars(tokens, head, width, name) {
-  const height = 92;
+export function attentionBars(tokens, head, space, name) {
+  const [width, height] = [Math.max(space, NARROWEST), 92];
   const box = { left: 56, right: width - 4, top: 8, bottom: height - 24 };
   const top = Math.max(...head.weights, 1e-12);
   const svg = picture(width, height, `${name}: weights of the last position; the numbers are in the table below.`);
@@ -100,7 +105,7 @@ export function attentionBars(tokens, head, width, name) {
   const bars = head.weights.map((weight, index) => {
     const size = (weight / top) * (box.bottom - box.top);
     if (size < 0.05) return "";
-    const wide = Math.max(room * 0.85, 0.6);
+    const wide = Math.max(room * 0.85, 1);
     return `M${(box.left + index * room).toFixed(2)} ${box.bottom}v${(-size).toFixed(2)}h${wide.toFixed(2)}V${box.bottom}z`;
   });
   svg.append(
@@ -123,11 +128,11 @@ export function attentionBars(tokens, head, width, name) {
   return svg;
 }
 
-export function attentionMap(tokens, head, width, name) {
-  const size = Math.min(width, 280);
+export function attentionMap(tokens, head, space, name) {
+  const size = Math.max(Math.min(space, 280), NARROWEST);
   const edge = 18;
   const cell = (size - edge) / tokens.length;
-  const svg = picture(size, size, `${name}: weights of every query (row) to every key (column), darker for more.`);
+  const svg = picture(size, size, `${name}: weights of every query (row) to every key (column), a stronger colour for more; the numbers are in the table below.`);
   svg.setAttribute("width", size);
   svg.classList.add("map");
   head.map.forEach((row, query) => {

@@ -1,12 +1,18 @@
-import { attentionBars, attentionMap, boundChart, histogram } from "/charts.js";
-import { folded, heaviest, make, short, table, tenTo } from "/tables.js";
+import { read, written } from "/address.js";
+import { showAttention, showBound, showSimulation } from "/panels.js";
+import { make, refill, short } from "/tables.js";
 
-const PAUSE = 150;
-const MOST_ROWS = 100;
+const PAUSE = 80; // milliseconds between a movement and the question
+const TYPING = 600; // before a mistake is told of an input that may not be finished
+const SLOW = 400; // before the page says that it is computing
+const QUIET = 1000; // of rest before a screen reader is told
+const PATIENCE = 30000; // before an answer is given up
+const REMEMBERED = 150; // answers
 
 const $ = (id) => document.getElementById(id);
 const input = $("input");
 const state = { construction: "", values: {}, texts: {}, answers: {} };
+const answered = new Map();
 let known;
 
 const panels = {
@@ -23,13 +29,18 @@ function values() {
   return state.values[state.construction];
 }
 
+function begin() {
+  for (const [name, one] of Object.entries(known.constructions)) {
+    state.values[name] = Object.fromEntries(one.parameters.map((each) => [each.name, each.default]));
+    state.texts[name] = one.example;
+  }
+}
+
 function buildConstructions() {
   for (const [name, one] of Object.entries(known.constructions)) {
     const radio = make("input", { type: "radio", name: "construction", value: name });
     radio.addEventListener("change", () => choose(name));
     $("constructions").append(make("label", {}, radio, one.title));
-    state.values[name] = Object.fromEntries(one.parameters.map((each) => [each.name, each.default]));
-    state.texts[name] = one.example;
   }
 }
 
@@ -50,8 +61,9 @@ function slider(control) {
   const range = make("input", { type: "range", id });
   range.min = scale(control.low);
   range.max = scale(control.high);
-  range.step = control.step;
-  range.value = scale(values()[control.name]);
+  range.step = control.logarithmic ? "any" : control.step;
+  const given = values()[control.name];
+  range.value = scale(given === known.infinite ? control.default : given);
   range.setAttribute("aria-describedby", `${id}-help`);
   const shown = make("output", { htmlFor: id });
   shown.setAttribute("aria-live", "off");
@@ -59,23 +71,45 @@ function slider(control) {
     shown.textContent = short(values()[control.name]);
     range.setAttribute("aria-valuetext", shown.textContent);
   };
-  range.addEventListener("input", () => {
-    const moved = control.logarithmic ? Number((10 ** range.value).toPrecision(4)) : Number(range.value);
-    values()[control.name] = Math.min(control.high, Math.max(control.low, moved));
-    tell();
-    if (control.name === "period") bindResidue();
-    if (control.name === "vocabulary") tellInput();
-    refresh(control.name === "tolerance" ? ["bound", "simulation"] : Object.keys(panels));
-  });
+  const moved = () => {
+    const value = control.logarithmic ? Number((10 ** range.value).toPrecision(3)) : Number(range.value);
+    values()[control.name] = Math.min(control.high, Math.max(control.low, value));
+    change(control, tell);
+  };
+  range.addEventListener("input", moved);
+  if (control.logarithmic) {
+    range.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }[event.key];
+      if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      range.value = Math.round(Number(range.value) / control.step + step) * control.step;
+      moved();
+    });
+  }
   tell();
-  return make(
-    "div",
-    { className: "parameter" },
-    make("label", { htmlFor: id }, control.label),
-    shown,
-    range,
-    make("p", { className: "quiet", id: `${id}-help` }, control.help),
-  );
+  const parts = [make("label", { htmlFor: id }, control.label), shown, range];
+  if (control.infinite) parts.push(infinite(control, id, range, moved, tell));
+  return make("div", { className: "parameter" }, ...parts, make("p", { className: "quiet", id: `${id}-help` }, control.help));
+}
+
+function infinite(control, id, range, moved, tell) {
+  const box = make("input", { type: "checkbox", id: `${id}-infinite` });
+  box.checked = values()[control.name] === known.infinite;
+  range.disabled = box.checked;
+  box.addEventListener("change", () => {
+    range.disabled = box.checked;
+    if (!box.checked) return moved();
+    values()[control.name] = known.infinite;
+    change(control, tell);
+  });
+  return make("label", { className: "choice" }, box, "infinite precision");
+}
+
+function change(control, tell) {
+  tell();
+  if (control.name === "period") bindResidue();
+  if (control.name === "vocabulary") tellInput();
+  refresh(control.name === "tolerance" ? ["bound", "simulation"] : Object.keys(panels));
 }
 
 function bindResidue() {
@@ -95,164 +129,131 @@ function tellInput() {
     `Tokens 0 to ${last}, as digits; (01)^20 is 01 twenty times. At most ${known.longest_input} tokens.`;
 }
 
+/* Ask for what some panels show, once nothing has moved for a moment; the newest question wins. */
 function refresh(names) {
+  clearTimeout(refresh.timer);
+  refresh.timer = setTimeout(() => history.replaceState(null, "", written(state.construction, values(), input.value)), 250);
   for (const name of names) {
     const panel = panels[name];
-    $(name).classList.add("waiting");
+    const given = { construction: state.construction, ...values() };
+    if (panel.reads) given.input = input.value;
+    panel.wanted = JSON.stringify(given);
     clearTimeout(panel.timer);
-    panel.stale = true;
+    const reply = answered.get(name + panel.wanted);
+    if (reply) {
+      settle(name, reply);
+      continue;
+    }
+    wait(name);
     panel.timer = setTimeout(() => panel.asking || ask(name), PAUSE);
   }
 }
 
 async function ask(name) {
   const panel = panels[name];
-  panel.stale = false;
+  const question = panel.wanted;
   panel.asking = true;
-  const given = { construction: state.construction, ...values() };
-  if (panel.reads) given.input = input.value;
   try {
-    const reply = await fetch(`/api/${name}`, {
+    const response = await fetch(`/api/${name}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(given),
+      body: question,
+      signal: AbortSignal.timeout(PATIENCE),
     });
-    const answer = await reply.json();
+    const reply = { status: response.status, answer: await response.json() };
     trouble("");
-    if (!panel.stale) settle(name, reply.ok ? answer : null, answer.error);
-  } catch {
-    trouble("The server does not answer: start lengthwise explore again, then move something.");
+    if (response.status < 500) remember(name + question, reply);
+    if (panel.wanted === question) settle(name, reply);
+  } catch (error) {
+    if (panel.wanted === question) {
+      trouble(
+        error.name === "TimeoutError"
+          ? "This takes too long: move something."
+          : "The server does not answer: start lengthwise explore again, then move something.",
+      );
+      settle(name, { status: 0, answer: { error: "No answer." } });
+    }
   } finally {
     panel.asking = false;
-    if (panel.stale) ask(name);
+    if (panel.wanted !== question && !answered.has(name + panel.wanted)) ask(name);
   }
 }
 
-function settle(name, answer, error) {
-  const section = $(name);
-  const status = section.querySelector(".status");
-  section.classList.remove("waiting");
-  status.textContent = answer ? answer.sentence : error;
-  status.classList.toggle("error", !answer);
-  state.answers[name] = answer;
-  if (panels[name].reads) input.setAttribute("aria-invalid", String(!answer));
+function remember(key, reply) {
+  answered.set(key, reply);
+  if (answered.size > REMEMBERED) answered.delete(answered.keys().next().value);
+}
+
+function wait(name) {
+  const panel = panels[name];
+  $(name).classList.add("waiting");
+  $(name).setAttribute("aria-busy", "true");
+  panel.slow ??= setTimeout(() => $(name).classList.add("slow"), SLOW);
+}
+
+function settle(name, { status, answer }, patiently = true) {
+  const [panel, section] = [panels[name], $(name)];
+  const mistaken = answer.mistake !== undefined;
+  if (mistaken && patiently && state.answers[name]) {
+    panel.timer = setTimeout(() => settle(name, { status, answer }, false), TYPING);
+    return;
+  }
+  const good = status === 200 && !mistaken;
+  clearTimeout(panel.slow);
+  panel.slow = undefined;
+  section.classList.remove("waiting", "slow");
+  section.setAttribute("aria-busy", "false");
+  if (panel.reads) mistake(mistaken ? answer.mistake : "");
+  const told = section.querySelector(".status");
+  told.textContent = good ? answer.sentence : mistaken ? "Nothing to show: the input is not understood." : answer.error;
+  told.classList.toggle("error", !good && !mistaken);
+  state.answers[name] = good ? answer : null;
+  panel.brief = good ? answer.brief : (answer.mistake ?? answer.error);
   display(name);
+  summarize();
+}
+
+function mistake(sentence) {
+  input.setAttribute("aria-invalid", String(Boolean(sentence)));
+  $("input-error").textContent = sentence;
+  $("input-error").hidden = !sentence;
+}
+
+/* The answers in few words: at once at the edge of a narrow window, after a rest to a screen reader. */
+function summarize() {
+  const briefs = [...new Set(Object.values(panels).map((panel) => panel.brief))].filter(Boolean);
+  $("summary").textContent = briefs.slice(0, 2).join("; ");
+  clearTimeout(summarize.timer);
+  summarize.timer = setTimeout(() => {
+    const all = `${briefs.join("; ")}.`;
+    if (summarize.told && all !== summarize.told) say(all);
+    summarize.told = all;
+  }, QUIET);
+}
+
+function say(sentence) {
+  $("announce").textContent = sentence;
 }
 
 function display(name) {
   const content = $(name).querySelector(".content");
   const answer = state.answers[name];
-  content.replaceChildren(...(answer ? panels[name].show(answer, content) : []));
+  refill(content, answer ? panels[name].show(answer, content, say) : []);
 }
 
 function trouble(sentence) {
-  $("trouble").textContent = sentence;
+  if ($("trouble").textContent !== sentence) $("trouble").textContent = sentence;
   $("trouble").hidden = !sentence;
 }
 
-function legend(first, second) {
-  const key = (other) => make("span", { className: other ? "key other" : "key" });
-  return make("figcaption", {}, key(false), first, key(true), second);
-}
-
-function big(title, value, below) {
-  return make(
-    "div",
-    {},
-    make("h3", {}, title),
-    make("div", { className: "number" }, value),
-    make("p", { className: "quiet" }, below),
-  );
-}
-
-function showBound(answer, content) {
-  const order = answer.order;
-  const curve = answer.curve.map((one) => [
-    short(one.tolerance),
-    tenTo(one.log10_length),
-    one.log10_order === null ? "-" : tenTo(one.log10_order),
-  ]);
-  const grown = answer.growth.map((one) => [`longer if ${one.if}`, one.times]);
-  const rows = (list) => list.map((one) => [one.name, one.words]);
-  const numbers = make("div", { className: "pair" }, big("certified length", answer.length_words, answer.theorem));
-  if (order) numbers.append(big(order.label, order.length_words, `${order.theorem}. ${order.words}`));
-  return [
-    numbers,
-    make("figure", {}, boundChart(answer, content.clientWidth), legend("certified", "of this order (paper)")),
-    table(`Terms: ${answer.terms_are}`, ["term", "value"], rows(answer.terms)),
-    folded(content, "Bound against tolerance, as a table", table("Lengths", ["tolerance", "certified", "order"], curve)),
-    folded(
-      content,
-      "What the theorem took in, and what would make it longer",
-      table("Constants of the model", ["constant", "value"], rows(answer.parameters)),
-      ...(grown.length ? [table("Growth", ["change", "length"], grown)] : []),
-    ),
-  ];
-}
-
-function showSimulation(answer, content) {
-  const string = (name, one) =>
-    make(
-      "div",
-      {},
-      make("h3", {}, `${name}, ${one.length.toLocaleString("en")} tokens`),
-      tokens(name, one.text),
-      make("p", { className: "quiet" }, `output ${one.output_words}`),
-    );
-  const rows = answer.types.map((type, index) => [
-    type,
-    ...[answer.x, answer.z].flatMap((one) => [String(one.counts[index]), `${(100 * one.shares[index]).toFixed(1)}%`]),
-  ]);
-  const headings = [answer.types_are, "in x", "share of x", "in z", "share of z"];
-  const errors = [
-    ["measured", answer.error_words],
-    [`guaranteed (${answer.guarantee})`, answer.guaranteed_words],
-    ["tolerance", short(answer.tolerance)],
-  ];
-  return [
-    make("div", { className: "pair" }, string("x", answer.x), string("z", answer.z)),
-    make("figure", {}, histogram(answer, content.clientWidth), legend("x", "z")),
-    table(`Difference of the outputs on x and on z, method ${answer.method}`, ["error", "value"], errors),
-    folded(content, "Histograms, as a table", table("How often each type occurs", headings, rows)),
-  ];
-}
-
-function tokens(name, text) {
-  const made = make("div", { className: "tokens", tabIndex: 0 }, text);
-  made.setAttribute("role", "group");
-  made.setAttribute("aria-label", `tokens of ${name}`);
-  return made;
-}
-
-function showAttention(answer, content) {
-  const named = (head) => `layer ${head.layer}, head ${head.head}`;
-  const figures = answer.heads.map((head) =>
-    make(
-      "figure",
-      {},
-      make("figcaption", {}, named(head) + (head.regime ? ` (${head.regime})` : "")),
-      attentionBars(answer.tokens, head, content.clientWidth, named(head)),
-    ),
-  );
-  const maps = answer.heads
-    .filter((head) => head.map)
-    .map((head) =>
-      make(
-        "figure",
-        {},
-        make("figcaption", {}, `${named(head)}, every query (row)`),
-        attentionMap(answer.tokens, head, content.clientWidth, named(head)),
-      ),
-    );
-  const places = heaviest(answer.heads, MOST_ROWS);
-  const which = places.length < answer.tokens.length ? `, the ${MOST_ROWS} positions with most` : "";
-  const rows = places.map((place) => [
-    String(place + 1),
-    String(answer.tokens[place]),
-    ...answer.heads.map((head) => short(head.weights[place])),
-  ]);
-  const weights = table(`Weights of the last position${which}`, ["position", "token", ...answer.heads.map(named)], rows);
-  return [...figures, make("div", { className: "pair" }, ...maps), folded(content, "Attention, as a table", weights)];
+/* Begin as the address says, or with what it does not say as it was. */
+function load() {
+  const given = read(location.hash, known);
+  if (given) {
+    Object.assign(state.values[given.construction], given.values);
+    if (given.input !== null) state.texts[given.construction] = given.input;
+  }
+  choose(given ? given.construction : state.construction || "modp");
 }
 
 async function start() {
@@ -268,14 +269,20 @@ async function start() {
     refresh(["simulation", "attention"]);
   });
   $("controls").addEventListener("submit", (event) => event.preventDefault());
-  buildConstructions();
-  choose("modp");
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth === width) return;
-    width = window.innerWidth;
-    Object.keys(panels).forEach(display);
+  $("reset").addEventListener("click", () => {
+    begin();
+    choose(state.construction);
   });
+  begin();
+  buildConstructions();
+  load();
+  window.addEventListener("hashchange", () => location.hash.includes("construction=") && load());
+  let width = document.querySelector("main").clientWidth;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width === width) return;
+    width = contentRect.width;
+    requestAnimationFrame(() => Object.keys(panels).forEach(display));
+  }).observe(document.querySelector("main"));
 }
 
 start();

@@ -16,26 +16,53 @@ export function table(caption, headings, rows) {
   );
 }
 
+/* A part that scrolls, and so must be reached by keyboard. */
+export function scrolling(title, className, ...children) {
+  const made = make("div", { className, tabIndex: 0 }, ...children);
+  made.setAttribute("role", "group");
+  made.setAttribute("aria-label", title);
+  made.dataset.keep = title;
+  return made;
+}
+
 /* A table that is folded away; it stays open or closed when its panel is drawn again. */
 export function folded(panel, title, ...children) {
   const before = [...panel.querySelectorAll("details")].find((one) => one.dataset.title === title);
-  const scroll = make("div", { className: "scroll", tabIndex: 0 }, ...children);
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", title);
-  const made = make("details", { open: before ? before.open : false }, make("summary", {}, title), scroll);
+  const summary = make("summary", {}, title);
+  summary.dataset.keep = `fold ${title}`;
+  const inside = scrolling(title, "scroll", ...children);
+  const made = make("details", { open: before ? before.open : false }, summary, inside);
   made.dataset.title = title;
   return made;
 }
 
+/* Put new content into a panel; what had the focus or was scrolled still has and is. */
+export function refill(panel, children) {
+  const kept = new Map([...panel.querySelectorAll("[data-keep]")].map((one) => [one.dataset.keep, one]));
+  const places = new Map([...kept].map(([key, one]) => [key, [one.scrollLeft, one.scrollTop]]));
+  const focused = panel.contains(document.activeElement) ? document.activeElement.dataset.keep : undefined;
+  panel.replaceChildren(...children);
+  for (const one of panel.querySelectorAll("[data-keep]")) {
+    const place = places.get(one.dataset.keep);
+    if (place) [one.scrollLeft, one.scrollTop] = place;
+    if (one.dataset.keep === focused) one.focus({ preventScroll: true });
+  }
+}
+
 export function short(value) {
-  return value === null ? "infinite" : String(Number(value.toPrecision(4)));
+  if (value === null) return "none";
+  return typeof value === "string" ? value : String(Number(value.toPrecision(4)));
 }
 
 export function tenTo(exponent) {
-  if (exponent === null) return "infinite";
+  if (exponent === null) return "none";
   if (exponent < 15) return Math.round(10 ** exponent).toLocaleString("en");
   const whole = Math.floor(exponent);
   return `${(10 ** (exponent - whole)).toFixed(2)}e${whole}`;
+}
+
+export function counted(number) {
+  return `${number.toLocaleString("en")} token${number === 1 ? "" : "s"}`;
 }
 
 /* The positions that get most of any head's weight, in order. */
