@@ -23,6 +23,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -102,6 +103,14 @@ class Store:
             for folder in sorted(self.folder.iterdir())
             if folder.is_dir() and not folder.name.startswith(".")
         ]
+
+    def made_by(self, run: Run) -> dict[str, Any]:
+        """The versions and the machine that made the result of one run."""
+        path = self.folder / run.id / "spec.json"
+        try:
+            return dict(json.loads(path.read_text()).get("made_by", {}))
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(f"{path} does not tell what made its result: {one_line(error)}") from error
 
     def metrics(self, run: Run) -> pd.DataFrame:
         """The rows of one run."""
