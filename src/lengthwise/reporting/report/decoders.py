@@ -132,6 +132,7 @@ def figures(decoders: Decoders) -> Section:
         "Share of right sequences by bin of input lengths, a line a setting. The numbers stand in the table.",
         "A point a seed, lines go through the medians. Left of the dotted line, inputs are as long as in "
         f"training.{note}",
+        "Share of right sequences by the longest input of a bin: a point a seed, lines through the medians.",
         {**bins, "seeds": seeds},
         lambda: decoder_charts.bins_figure(every, results),
     )
@@ -143,6 +144,7 @@ def figures(decoders: Decoders) -> Section:
         "the download.",
         "Thick lines are medians over seeds, in which a run that has ended counts with its last accuracy; "
         f"thin lines are single seeds.{note}",
+        "Share of right sequences against training steps, by bin, of the median seed of each setting.",
         {**learning, "seeds": seeds},
         lambda: decoder_charts.learning_figure(every, results, table),
     )

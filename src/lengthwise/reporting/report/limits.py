@@ -191,6 +191,7 @@ def figures(limits: Limits) -> Section:
             "Test loss against test length, both logarithmic, one colour a training length. The plateaus "
             "stand in the tables below, all points in the download.",
             _loss_caption(losses),
+            _printed_caption(limits),
             losses,
             lambda: _figure(limits),
         ),
@@ -201,6 +202,7 @@ def figures(limits: Limits) -> Section:
             "Plateau of the test loss against the training length, both logarithmic, every seed with its "
             "interval. The numbers stand in the tables below.",
             _plateau_caption(limits, plateaus),
+            "",
             plateaus,
             None,
         ),
@@ -243,6 +245,16 @@ def _loss_caption(chart: Mapping[str, Any]) -> str:
     return said
 
 
+def _printed_caption(limits: Limits) -> str:
+    """What stands below the figure on paper."""
+    said = "Test loss against test length, one colour a training length; areas span all seeds."
+    if len(limits.table) > 1:
+        said = f"Left: {said[0].lower()}{said[1:]} Right: plateau against training length, a point a seed."
+    if limits.advice is None and len(limits.settings) > DRAWN:
+        said += f" {DRAWN} of {len(limits.settings)} settings are drawn; the table has all."
+    return said
+
+
 def _plateau_caption(limits: Limits, chart: Mapping[str, Any]) -> str:
     said = (
         "A point a seed, with its 95% interval; lines go through the medians. Triangles are runs whose loss "
@@ -263,10 +275,13 @@ def _figure(limits: Limits) -> Any:
         return run_figure(limits.settings[0].runs[0], limits.results)
     labels = [limits.settings[place].label for place in thinned(len(limits.settings), DRAWN)]
     shown = limits.results[limits.results[SETTING].isin(labels)]
-    title = subject(limits.settings[0].runs[0].task) if len(limits.settings) == 1 else ""
-    if len(labels) == 1:
-        return sweep_figure(shown, [], title=title)
-    return sweep_figure(shown, [SETTING], labels[len(labels) // 2], title)
+    if not limits.knobs:
+        return sweep_figure(shown, [], title=limits.settings[0].subject)
+    middle = labels[len(labels) // 2]
+    if len(limits.knobs) == 1 and shown[limits.knobs[0]].notna().all():
+        value = shown[limits.knobs[0]][shown[SETTING] == middle].iloc[0]
+        return sweep_figure(shown, limits.knobs, value)
+    return sweep_figure(shown, [SETTING], middle)
 
 
 def every_run(limits: Limits) -> RunsTable:

@@ -38,7 +38,8 @@ def markdown_text(report: Report, name: str) -> str:
     for section in report.sections:
         lines += [f"## {plain(section.heading)}", ""]
         for block in section.blocks:
-            lines += [*_block(block, report, name), ""]
+            said = _block(block, report, name)
+            lines += [*said, ""] if said else []
     files = ", ".join(f"[{file}]({name}-{file})" for file in report.files)
     return "\n".join([*lines, f"Every row of every run: {files}.", ""])
 
@@ -58,8 +59,8 @@ def _block(block: Block, report: Report, name: str) -> list[str]:
         return [f"    {' '.join(line.split())}" for line in block.lines]
     if isinstance(block, Chart):
         if block.figure is None:
-            return [plain(block.caption)]
-        return [f"![{plain(block.title)}]({name}-{block.name}.png)", "", plain(block.caption)]
+            return []
+        return [f"![{plain(block.title)}]({name}-{block.name}.png)", "", plain(block.printed)]
     if isinstance(block, Table):
         strong = [
             tuple(f"**{plain(cell)}**" if cell else "" for cell in row)

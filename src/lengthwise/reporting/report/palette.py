@@ -27,7 +27,7 @@ def by_setting(labels: Sequence[str]) -> dict[str, Pair]:
     """A colour for each setting."""
     plasma = matplotlib.colormaps["plasma"]
     return {
-        label: (to_hex(plasma(0.05 + 0.8 * place)), to_hex(plasma(0.35 + 0.6 * place)))
+        label: (to_hex(plasma(0.05 + 0.8 * place)), to_hex(plasma(0.45 + 0.5 * place)))
         for label, place in zip(labels, _spaced(len(labels)), strict=True)
     }
 

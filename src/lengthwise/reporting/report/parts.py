@@ -41,6 +41,7 @@ class Chart:
 
     - ``kind``: which of the page's drawings;
     - ``alternative``: what it shows, for those who do not see it;
+    - ``caption``: what stands below it on the page, ``printed`` below the figure;
     - ``figure``: the matplotlib figure, made when it is asked for; None if that of another chart has it.
     """
 
@@ -49,6 +50,7 @@ class Chart:
     title: str
     alternative: str
     caption: str
+    printed: str
     data: Mapping[str, Any]
     figure: Callable[[], Figure] | None
 
