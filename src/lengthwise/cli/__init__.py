@@ -9,8 +9,10 @@ import importlib
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import fields
 from types import ModuleType
 from typing import Any, NoReturn
@@ -25,6 +27,7 @@ COMMANDS = {
     "demo": "train on SimpleTask, measure far beyond, and say how long the training sequences must be",
     "explore": "move the parameters of a model by hand, on a page of your own computer, and see what follows",
     "inspect": "tell what a limit transformer is: margins, regimes, norms; draw its attention",
+    "report": "write what runs have shown as one page: the answer, curves of every seed, theory beside them",
     "reproduce": "repeat the published experiments, and test the claims that they stand for",
     "runs": "list the runs in a folder, see whether each is whole, and set aside what is not",
     "simulate": "find a short string on which two models do what they do on a long one",
@@ -37,12 +40,21 @@ MISTAKE = 2
 INTERRUPTED = 130
 
 
+_typed: ContextVar[str | None] = ContextVar("typed", default=None)
+
+
+def typed() -> str | None:
+    """The command line that is being run, as it would be typed again; None outside of ``main``."""
+    return _typed.get()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 (or what the command says of what it found), or 2 after one line
     on stderr for a mistake of the user.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     status = 0
+    _typed.set(shlex.join(["lengthwise", *given]))
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")

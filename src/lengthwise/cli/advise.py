@@ -12,9 +12,11 @@ from typing import Any, Literal
 from rich.console import Console
 
 from lengthwise._files import replacing
+from lengthwise.cli import typed
 from lengthwise.cli.knobs import task_in, with_knobs
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Advice, advise
+from lengthwise.experiments.folder import note
 from lengthwise.experiments.recipes import recipe
 from lengthwise.experiments.theory import BesideTheory, beside_theory
 from lengthwise.reporting.advice import advice_figure
@@ -86,6 +88,7 @@ def report(task: Task, command: Command) -> None:
     with replacing(results) as temporary:
         advice.results.to_parquet(temporary, index=False)
     save_figure(advice_figure(advice), figure)
+    note(output, typed(), advice)
     files = {"figure": str(figure), "results": str(results), "runs": str(output / "runs")}
     if command.json:
         about = {**advice.to_json(), "theory": theory.to_json() if theory else None, "files": files}

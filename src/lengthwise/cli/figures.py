@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from lengthwise._files import make_folder, replacing
+from lengthwise.cli import typed
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Result, Store, izzo
 from lengthwise.experiments.claims import Claim, attention_claim, claims
 from lengthwise.experiments.engine import machine_words, train_all
+from lengthwise.experiments.folder import note
 from lengthwise.experiments.hardmax import hardness
 from lengthwise.experiments.izzo import Study, studies
 from lengthwise.experiments.results import table
@@ -46,6 +48,7 @@ def reproduce_figure(
     else:
         figure, found, evidence = studies_figure(chosen, tables), _claims(chosen, tables), None
     files = _write(output, name, figure, tables, found, evidence)
+    note(output, typed(), claims=found)
     made = Made(
         f"lengthwise reproduce {name} --scale {scale} --seed {seed}",
         machine_words(device),

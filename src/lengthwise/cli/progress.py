@@ -23,9 +23,9 @@ from lengthwise.training import Progress as Steps
 
 
 @contextmanager
-def progress_bars() -> Iterator[Stage]:
+def progress_bars(unit: str = "model-steps") -> Iterator[Stage]:
     """A bar for each stage, with the time that is left."""
-    bars = Progress(*_columns("model-steps"), console=Console(stderr=True))
+    bars = Progress(*_columns(unit), console=Console(stderr=True))
 
     def stage(title: str, total: int) -> Callable[[int], None]:
         bars.start()  # not before: a mistake found before any work leaves one line alone

@@ -12,9 +12,11 @@ from rich.console import Console
 
 from lengthwise._files import make_folder, replacing
 from lengthwise._messages import one_line
+from lengthwise.cli import typed
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Run, Store, train
 from lengthwise.experiments.engine import machine_words
+from lengthwise.experiments.folder import note
 from lengthwise.experiments.huang import Cell, Scale, Suite, search_runs, select, there
 from lengthwise.experiments.results import COLUMNS
 from lengthwise.experiments.verdicts import agreement, verdicts
@@ -53,6 +55,7 @@ def reproduce_suite(
         made = Made(told, machine_words(device), len(new), time.perf_counter() - begun, taken).words()
     table = verdicts(chosen, results)
     files = _write(suite, output, chosen, results, table, made)
+    note(output, typed())
     if json:
         agree, decided = agreement(table)
         rows = json_module.loads(table.to_json(orient="records"))

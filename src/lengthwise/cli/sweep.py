@@ -23,8 +23,10 @@ import tyro
 from rich.console import Console
 
 from lengthwise._files import replacing
+from lengthwise.cli import typed
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import train
+from lengthwise.experiments.folder import note
 from lengthwise.experiments.sweeps import accuracies_by, plateaus_by, runs_in, varied
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.curves import sweep_figure
@@ -73,6 +75,7 @@ def run(command: Command) -> None:
     path, figure = output / "results.parquet", output / "figure.png"
     with replacing(path) as temporary:
         results.to_parquet(temporary, index=False)
+    note(output, typed())
     knobs = varied(results)
     measured = plateaus_by(results, knobs) if limits else accuracies_by(results, knobs)
     drawn = sweep_figure if limits else accuracies_figure

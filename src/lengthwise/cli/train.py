@@ -11,10 +11,12 @@ from typing import Any, Literal
 from rich.console import Console
 
 from lengthwise._files import replacing
+from lengthwise.cli import typed
 from lengthwise.cli.knobs import named_task, task_in, with_knobs
 from lengthwise.cli.progress import run_progress
 from lengthwise.experiments import Run, Store
 from lengthwise.experiments.engine import choose_device, train_all
+from lengthwise.experiments.folder import note
 from lengthwise.experiments.recipes import decoder_run, recipe
 from lengthwise.experiments.results import table
 from lengthwise.models import DecoderModel
@@ -128,6 +130,7 @@ def run(command: Any) -> None:
     path, figure = output / "results.parquet", output / "figure.png"
     with replacing(path) as temporary:
         rows.to_parquet(temporary, index=False)
+    note(output, typed())
     save_figure(run_figure(chosen, rows), figure)
     weights = output / "runs" / chosen.id / "weights.safetensors"
     files = {"figure": str(figure), "results": str(path), "weights": str(weights)}

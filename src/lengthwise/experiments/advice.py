@@ -7,7 +7,7 @@
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -66,6 +66,12 @@ class AtLength:
     def plateau(self) -> float:
         """The median over seeds."""
         return median(self.plateaus)
+
+    @property
+    def median(self) -> Curve:
+        """The curve whose plateau is the median (of an even number, the lower one)."""
+        ordered = sorted(self.curves, key=lambda curve: curve.settled)
+        return ordered[(len(ordered) - 1) // 2]
 
     @property
     def worst(self) -> float:
@@ -176,6 +182,16 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def at_lengths(found: Iterable[Curve], stages: Mapping[str, str] | None = None) -> tuple[AtLength, ...]:
+    """Curves by training length, in increasing order; ``stages`` says of runs in which they were trained."""
+    by_length: dict[int, list[Curve]] = {}
+    for curve in sorted(found, key=lambda curve: (curve.training_length, curve.seed)):
+        by_length.setdefault(curve.training_length, []).append(curve)
+    return tuple(
+        AtLength(length, (stages or {}).get(own[0].run, ""), tuple(own)) for length, own in by_length.items()
+    )
+
+
 def advise(
     task: Task,
     model: LimitModel | None = None,
@@ -281,9 +297,8 @@ class _Lab:
             self.measured[length] = AtLength(length, stage, at_length)
 
     def median_model(self, length: int) -> LimitTransformer:
-        """The model whose plateau is the median (of an even number, the lower one) of its training length."""
-        ordered = sorted(self.measured[length].curves, key=lambda curve: curve.settled)
-        result = self.trained[ordered[(len(ordered) - 1) // 2].run]
+        """The model whose plateau is the median of its training length."""
+        result = self.trained[self.measured[length].median.run]
         return result.run.limit.model.transformer(result.weights)
 
     @property

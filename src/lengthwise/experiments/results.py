@@ -131,6 +131,11 @@ def plateaus(results: pd.DataFrame) -> pd.DataFrame:
     """One row a run: training length, seed, plateau with its interval and trend, worst test loss, and whether
     the plateau is the exact limit.
     """
+    return plateau_table(curves(results))
+
+
+def plateau_table(found: Iterable[Curve]) -> pd.DataFrame:
+    """The same from the curves."""
     return pd.DataFrame(
         {
             "run": curve.run,
@@ -145,7 +150,7 @@ def plateaus(results: pd.DataFrame) -> pd.DataFrame:
             "baseline": curve.baseline,
             "exact": curve.limit is not None,
         }
-        for curve in curves(results)
+        for curve in found
     )
 
 

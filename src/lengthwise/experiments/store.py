@@ -206,6 +206,11 @@ class Store:
         self.specification(self.folder / run.id)
         return Result(run, self.metrics(run), self.weights(run))
 
+    def made_by(self, run: Run) -> dict[str, Any]:
+        """The versions and the machine that made the result of one run, as far as they are told."""
+        told = self.about(self.folder / run.id).get("made_by", {})
+        return told if isinstance(told, dict) else {}
+
     def metrics(self, run: Run) -> pd.DataFrame:
         """The rows of one run."""
 

@@ -37,11 +37,11 @@ class TheoryOf:
 class BesideTheory:
     """Bounds in terms of the difference of outputs, whose ``tolerance`` is the square root of the advice's
     loss: for the ``trained`` model against the construction, and for the ``construction`` against any model
-    with its constants.
+    with its constants. ``measured`` is the training length that sufficed, None where none did.
     """
 
     tolerance: float
-    measured: int
+    measured: int | None
     trained: TheoryOf
     construction: TheoryOf | None
 
@@ -58,12 +58,19 @@ def beside_theory(advice: Advice) -> BesideTheory | None:
     """Theory for the model trained at the confirmed length; None if there is none."""
     if advice.trained is None or advice.confirmed_length is None:
         return None
-    tolerance = math.sqrt(advice.tolerance)
-    known = construction(advice.task, tolerance, advice.trained.precision)
+    return theory_beside(advice.task, advice.trained, advice.tolerance, advice.confirmed_length)
+
+
+def theory_beside(task: Task, trained: LimitTransformer, loss: float, measured: int | None) -> BesideTheory:
+    """Theory for a trained model and a tolerance of the loss, beside the training length that was measured to
+    suffice for it.
+    """
+    tolerance = math.sqrt(loss)
+    known = construction(task, tolerance, trained.precision)
     return BesideTheory(
         tolerance,
-        advice.confirmed_length,
-        _theory_of(advice.trained, known, tolerance),
+        measured,
+        _theory_of(trained, known, tolerance),
         _theory_of(known, None, tolerance) if known else None,
     )
 

@@ -47,12 +47,8 @@ def loss_curves(
     for training_length, seeds in by_length.items():
         strong = training_length == answer
         color = ANSWER if strong else colors[training_length]
-        lengths = sorted(set.intersection(*(set(curve.test_lengths) for curve in seeds)))
-        by_seed = [dict(zip(curve.test_lengths, curve.losses, strict=True)) for curve in seeds]
-        losses = np.array([[losses[length] for length in lengths] for losses in by_seed])
-        losses[~np.isfinite(losses)] = np.inf
-        middle = np.median(losses, 0)
-        axes.fill_between(lengths, losses.min(0), losses.max(0), color=color, alpha=0.18, linewidth=0)
+        lengths, lowest, middle, highest = spread(seeds)
+        axes.fill_between(lengths, lowest, highest, color=color, alpha=0.18, linewidth=0)
         axes.plot(lengths, middle, color=color, linewidth=2.2 if strong else 1.3, zorder=3 if strong else 2)
         level = median(curve.settled for curve in seeds)
         if math.isfinite(level):
@@ -66,12 +62,30 @@ def loss_curves(
     axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
     axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
     axes.set_xlim(min(by_length) * 0.8, longest)
-    # Within the training length the loss is smaller by many orders, which would flatten all the rest.
-    heights = [*heights, *(end for _, end, _ in ends)]
-    if heights:
-        axes.set_ylim(10 ** (math.floor(math.log10(min(heights))) - 1), 3 * max(heights))
+    if limits := loss_limits([*heights, *(end for _, end, _ in ends)]):
+        axes.set_ylim(limits)
     powers_of_ten(axes)
     _end_labels(axes, ends, longest)
+
+
+def spread(seeds: Sequence[Curve]) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+    """The test lengths that curves share, and their lowest, median and highest loss there; what is not finite
+    counts as infinite.
+    """
+    lengths = sorted(set.intersection(*(set(curve.test_lengths) for curve in seeds)))
+    by_seed = [dict(zip(curve.test_lengths, curve.losses, strict=True)) for curve in seeds]
+    losses = np.array([[losses[length] for length in lengths] for losses in by_seed])
+    losses[~np.isfinite(losses)] = np.inf
+    return lengths, losses.min(0), np.median(losses, 0), losses.max(0)
+
+
+def loss_limits(heights: Sequence[float]) -> tuple[float, float] | None:
+    """The losses between which curves are shown that end at these heights: within the training length the
+    loss is smaller by many orders, which would flatten all the rest.
+    """
+    if not heights:
+        return None
+    return 10 ** (math.floor(math.log10(min(heights))) - 1), 3 * max(heights)
 
 
 def plateau_lines(axes: Axes, table: pd.DataFrame, knob: str | None, measure: str = "plateau") -> None:

@@ -86,7 +86,7 @@ def accuracies_table(measured: pd.DataFrame, knobs: Sequence[str]) -> Table:
         title += f", trained up to {lengths[0]}"
     table = plain_table(title)
     shown = [*knobs, *(["training_length"] if len(lengths) > 1 else [])]
-    for heading in (*map(_heading, shown), "perfect"):
+    for heading in (*map(knob_heading, shown), "perfect"):
         table.add_column(heading, justify="right")
     for end in ends:
         table.add_column(f"to {end}", justify="right", no_wrap=True)
@@ -111,7 +111,7 @@ def _spread(values: pd.Series) -> str:
     return f"{known.median():.3f}\n{known.min():.3f}..{known.max():.3f}"
 
 
-def _heading(knob: str) -> str:
+def knob_heading(knob: str) -> str:
     """What a person calls a column of the specification."""
     called = {"task.name": "task", "training_length": "trained to"}
     return called.get(knob) or knob.rpartition(".")[2].replace("_", " ")
@@ -159,7 +159,7 @@ def accuracies_figure(results: pd.DataFrame, knobs: Sequence[str], title: str = 
     others = knobs
     if len(knobs) > 1 and table[knobs[0]].nunique() <= MOST_PANELS:
         others = knobs[1:]
-        name = "" if knobs[0] == "task.name" else f"{_heading(knobs[0])} = "
+        name = "" if knobs[0] == "task.name" else f"{knob_heading(knobs[0])} = "
         panels = [
             (f"{name}{knob_words(value)}", rows) for value, rows in table.groupby(knobs[0], dropna=False)
         ]
@@ -185,7 +185,7 @@ def accuracies_figure(results: pd.DataFrame, knobs: Sequence[str], title: str = 
                 Line2D([], [], color=color, marker="o", markersize=3.5, label=name)
                 for name, color in shade.items()
             ]
-            heading = ", ".join(map(_heading, others))
+            heading = ", ".join(map(knob_heading, others))
             figure.legend(handles=handles, title=heading, loc="outside right upper")
         figure.suptitle(title, fontsize=11)
     return figure

@@ -105,7 +105,7 @@ def theory_table(theory: BesideTheory) -> Table:
     )
     table.caption = (
         f"bounds for outputs that differ by {theory.tolerance:.2g} (a loss of {theory.tolerance**2:.2g}) at "
-        f"any input of any length; measured on average: {theory.measured}"
+        f"any input of any length; measured on average: {theory.measured or 'no length that sufficed'}"
     )
     table.caption_justify = "left"
     return table
