@@ -201,7 +201,7 @@ def main() -> int:
     for judged in found:
         tallies[judged.door].add(judged)
     broken = [judged for judged in found if judged.outcome == "violation"]
-    for judged in broken[:20]:
+    for judged in broken[:60]:
         lines = judged.what.strip().splitlines() or [""]
         print(f"{judged.door} {judged.number}: {lines[0][:300]} | {lines[-1].strip()[:120]}", file=sys.stderr)
     commands = [saved(judged, chosen.seed, output) for judged in broken]

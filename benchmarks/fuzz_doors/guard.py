@@ -37,6 +37,9 @@ CHANGES = {
 }
 """Events that change files: where their paths, and the folders that these are relative to, stand."""
 
+REFUSING = ("/dev/null", "/dev/full", "/proc/x")
+"""Paths at which the system itself lets nobody make a file."""
+
 PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")
 CODE = ("exec", "compile", "pickle.find_class", "code.__new__", "ctypes.dlopen")
 OWN_CODE = tuple(
@@ -141,7 +144,9 @@ def _check(event: str, path: Any, base: Any) -> None:
     parent, last = os.path.split(os.path.abspath(name))
     whole = os.path.join(os.path.realpath(parent), last)
     folder = _watch.folder
-    if folder is not None and whole != folder and not whole.startswith(f"{folder}/") and name != os.devnull:
+    if whole.startswith(REFUSING):
+        return
+    if folder is not None and whole != folder and not whole.startswith(f"{folder}/"):
         _forbid(f"{event} outside the output folder: {name!r}")
 
 
