@@ -102,7 +102,9 @@ def run(amounts: dict[str, int], seed: int, processes: int, place: Path, console
     found: list[Judged] = []
     with Progress(console=console, auto_refresh=False) as bars:
         bar = bars.add_task("inputs", total=sum(amounts.values()))
-        workers = [started(place / f"process-{number}" / "own" / "place", seed) for number in range(processes)]
+        workers = [
+            started(place / f"process-{number}" / "own" / "place", seed) for number in range(processes)
+        ]
         busy = [worker for worker in workers if _next(worker, chunks)]
         while busy:
             for worker in _ready(busy):

@@ -8,7 +8,10 @@ from importlib.util import find_spec
 
 from fuzz_doors.door import Door
 
-MODULES = [f"fuzz_doors.{name}" for name in ("text", "regex", "weights", "stores", "tokens", "knobs", "shapes", "flags")]
+MODULES = [
+    f"fuzz_doors.{name}"
+    for name in ("text", "regex", "weights", "stores", "tokens", "knobs", "shapes", "flags")
+]
 
 DOORS: dict[str, Door] = {}
 for _name in [*MODULES, *(["fuzz_http"] if find_spec("fuzz_http") else [])]:

@@ -17,10 +17,47 @@ MODELS = ["simple:omega=2,knots=2", "modp:period=2", "zero", "kgram:k=1,vocabula
 MODELS += ["crasp:binary-majority", "model.safetensors", "store/RUN", "induction:vocabulary=2"]
 PROGRAMS = ['accept = # "1" > # "0"', "binary-majority", "dyck-2", "program.crasp", 'accept = # "a" >= 2']
 WORDS = ["", "1", "0110", "(01)^3", "1^(10^30)", "aab", "(ab)^5", "a b", "^", "\x00"]
-NAMES = ["out", "out/deeper", "file", "file/x", "missing", "folder", "/dev/null", "/dev/zero", "/dev/full", "/proc/x"]
-NAMES += ["", "a\nb", "\x1b[31mred", "[/red]", "[bold]x", "\udcff", "\x00", "x" * 300, "/", ".", "bad.safetensors"]
+NAMES = [
+    "out",
+    "out/deeper",
+    "file",
+    "file/x",
+    "missing",
+    "folder",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/proc/x",
+]
+NAMES += [
+    "",
+    "a\nb",
+    "\x1b[31mred",
+    "[/red]",
+    "[bold]x",
+    "\udcff",
+    "\x00",
+    "x" * 300,
+    "/",
+    ".",
+    "bad.safetensors",
+]
 NAMES += ["-", "--", "program.crasp", "examples.tsv", "sweep.py", "table.parquet", "model.safetensors", "é"]
-NUMBERS = ["0", "1", "2", "3", "-1", "0.5", "nan", "inf", "-inf", "1e-300", "1e300", "1" + "0" * 30, "9" * 5000]
+NUMBERS = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "0.5",
+    "nan",
+    "inf",
+    "-inf",
+    "1e-300",
+    "1e300",
+    "1" + "0" * 30,
+    "9" * 5000,
+]
 NUMBERS += ["", "x", "1_0", " 1", "0x10", "1.5", "1e3", "\u0663", "10000000000"]
 TIMES = ["0.05", "0.1", "0", "-1", "nan", "x"]
 """Seconds that a command may try: no good one is long."""
@@ -31,14 +68,31 @@ Values = dict[str, list[str]]
 JSON: Values = {"--seed": ["0", "3", *NUMBERS]}
 
 
-def _of(*positional: list[str], capped: Values | None = None, **flags: list[str]) -> tuple[Any, Values, Values]:
+def _of(
+    *positional: list[str], capped: Values | None = None, **flags: list[str]
+) -> tuple[Any, Values, Values]:
     """Positional words, flags with their values, and flags that always stand at the end."""
     return positional, {f"--{name.replace('_', '-')}": given for name, given in flags.items()}, capped or {}
 
 
-OUTPUT = ["out", "out/deeper", "file", "file/x", "/dev/null", "/dev/full/x", "/proc/x", "[/red]", "a\nb", "x" * 300]
+OUTPUT = [
+    "out",
+    "out/deeper",
+    "file",
+    "file/x",
+    "/dev/null",
+    "/dev/full/x",
+    "/proc/x",
+    "[/red]",
+    "a\nb",
+    "x" * 300,
+]
 OUTPUT += ["\x1b[31mred", "\udcff", "\x00", "", "é"]
-LIMIT_TASK: Values = {"--steps": FEW, "--batch": [*FEW, "1" + "0" * 12], "--longest-test": ["300", "100", "0", "x"]}
+LIMIT_TASK: Values = {
+    "--steps": FEW,
+    "--batch": [*FEW, "1" + "0" * 12],
+    "--longest-test": ["300", "100", "0", "x"],
+}
 DECODER: Values = {
     "--steps": FEW,
     "--batch": [*FEW, "1" + "0" * 12],
@@ -77,7 +131,9 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
         acceptance=["last", "eos", "x"],
         positional=[""],
     ),
-    "crasp compile": _of(PROGRAMS, form=["heaviside", "relu"], longest=["5", "1000", *NUMBERS], output=OUTPUT),
+    "crasp compile": _of(
+        PROGRAMS, form=["heaviside", "relu"], longest=["5", "1000", *NUMBERS], output=OUTPUT
+    ),
     "crasp learn": _of(
         [*PROGRAMS, ""],
         capped={"--seconds": TIMES},
@@ -90,10 +146,18 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
         output=OUTPUT,
     ),
     "train simple": _of(
-        capped=LIMIT_TASK, length=["8", *NUMBERS], omega=["4", *NUMBERS], learning_rate=["1e-3", *NUMBERS], output=OUTPUT
+        capped=LIMIT_TASK,
+        length=["8", *NUMBERS],
+        omega=["4", *NUMBERS],
+        learning_rate=["1e-3", *NUMBERS],
+        output=OUTPUT,
     ),
-    "train modp": _of(capped=LIMIT_TASK, length=["8"], period=["2", *NUMBERS], residue=["1", *NUMBERS], output=OUTPUT),
-    "train kgram": _of(capped=LIMIT_TASK, length=["8"], k=["1", *NUMBERS], vocabulary=["2", *NUMBERS], output=OUTPUT),
+    "train modp": _of(
+        capped=LIMIT_TASK, length=["8"], period=["2", *NUMBERS], residue=["1", *NUMBERS], output=OUTPUT
+    ),
+    "train kgram": _of(
+        capped=LIMIT_TASK, length=["8"], k=["1", *NUMBERS], vocabulary=["2", *NUMBERS], output=OUTPUT
+    ),
     "train tomita-1": _of(
         capped=DECODER,
         layers=["1", "0", "x"],
@@ -104,7 +168,12 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
     ),
     "sweep": _of([*NAMES, "sweep.py", "bad.py"], output=OUTPUT, device=["cpu", "cuda", "x"], address=["x"]),
     "advise simple": _of(
-        capped=SURELY_WRONG, tolerance=NUMBERS, seeds=NUMBERS, steps=NUMBERS, longest_test=NUMBERS, omega=NUMBERS
+        capped=SURELY_WRONG,
+        tolerance=NUMBERS,
+        seeds=NUMBERS,
+        steps=NUMBERS,
+        longest_test=NUMBERS,
+        omega=NUMBERS,
     ),
     "demo": _of(capped=SURELY_WRONG, tolerance=NUMBERS, seeds=NUMBERS, omega=NUMBERS, pilot_longest=NUMBERS),
     "reproduce": _of(
@@ -119,7 +188,21 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
     ),
     "explore": _of(capped={"--port": ["-1", "x", "70000", "1" + "0" * 30, "nan", ""]}),
 }
-ODD_FLAGS = ["--help", "-h", "--nope", "--", "-", "--out", "--json=1", "--seed", "--output", "-x", "\x1b[31m", "\x00", "--é"]
+ODD_FLAGS = [
+    "--help",
+    "-h",
+    "--nope",
+    "--",
+    "-",
+    "--out",
+    "--json=1",
+    "--seed",
+    "--output",
+    "-x",
+    "\x1b[31m",
+    "\x00",
+    "--é",
+]
 
 
 def draw(source: random.Random) -> list[str]:
@@ -130,7 +213,10 @@ def draw(source: random.Random) -> list[str]:
     name = source.choice([one for one in SHAPES if one != "tasks" or source.random() < 0.1])
     positional, flags, capped = SHAPES[name]
     wrong = source.choice([0.0, 0.15, 0.5])
-    words = [source.choice(given[:5]) if source.random() >= wrong else source.choice([*given, *NAMES]) for given in positional]
+    words = [
+        source.choice(given[:5]) if source.random() >= wrong else source.choice([*given, *NAMES])
+        for given in positional
+    ]
     if words and source.random() < 0.05:
         words.pop()
     typed = [[word] for word in words]
@@ -161,7 +247,9 @@ def _files() -> dict[str, bytes]:
         lw.constructions.simple_task(2, 2).save(path)
         model = path.read_bytes()
     run, stored = good_store()[0][0], good_store()[1]
-    small = "lw.Run(lw.SimpleTask(), lw.LimitModel(width=2, hidden=2), lw.Training(length=3, steps=1, batch=2), "
+    small = (
+        "lw.Run(lw.SimpleTask(), lw.LimitModel(width=2, hidden=2), lw.Training(length=3, steps=1, batch=2), "
+    )
     small += "lw.Evaluation(lengths=(8, 12, 16, 20, 40, 80), sequences=2))"
     return {
         "file": b"",
@@ -232,4 +320,6 @@ def prepare() -> None:
         _status(["crasp", "run", "binary-majority", "01"])
 
 
-DOOR = Door(name="flags", about="the command line", share=8, seconds=60.0, draw=draw, enter=enter, prepare=prepare)
+DOOR = Door(
+    name="flags", about="the command line", share=8, seconds=60.0, draw=draw, enter=enter, prepare=prepare
+)

@@ -24,7 +24,9 @@ def draw(source: random.Random) -> tuple[str, Any, dict[str, Any]]:
     if source.random() < 0.2:
         name = mostly(source, ["mine", "my-own", "Mine", "a--b", "simple", "tomita-1", *TEXTS], 0.1)
         expression = mostly(source, ["(ab)*", "a*b", "(a", "", "a|b", "()"], 0.3)
-        letters = {"letters": mostly(source, ["ab", "abc", "", "aa", "("], 0.3)} if source.random() < 0.5 else {}
+        letters = (
+            {"letters": mostly(source, ["ab", "abc", "", "aa", "("], 0.3)} if source.random() < 0.5 else {}
+        )
         return "language", name, {"expression": expression, **letters}
     name = source.choice([*WITH_KNOBS * 3, *KINDS])
     if source.random() < 0.1:
@@ -57,11 +59,15 @@ def enter(given: tuple[str, Any, dict[str, Any]], folder: Path) -> None:
         return
     if isinstance(task, Task):
         strings = task.sample(2, length, random_numbers)
-        require(strings.shape == (2, length) and int(strings.max()) < task.vocabulary, "strings", strings.shape)
+        require(
+            strings.shape == (2, length) and int(strings.max()) < task.vocabulary, "strings", strings.shape
+        )
         require(task.target(strings).shape == (2, task.outputs), "targets", task.target(strings).shape)
     else:
         examples = task.sample(2, length, length, random_numbers)
         require(int(examples.tokens.max()) < task.vocabulary, "tokens beyond the vocabulary")
 
 
-DOOR = Door(name="knobs", about="tasks by name, with their knobs", share=8, seconds=20.0, draw=draw, enter=enter)
+DOOR = Door(
+    name="knobs", about="tasks by name, with their knobs", share=8, seconds=20.0, draw=draw, enter=enter
+)

@@ -21,7 +21,9 @@ def draw(source: random.Random) -> dict[str, Any]:
         at = source.randint(0, len(regex))
         regex = regex[:at] + source.choice(PARTS) + regex[at:]
     if source.random() < 0.05:
-        regex = source.choice(["(" * 20000, "a" * 3000, "(a?)" * 200, "a|" * 3000, "(" * 500 + "a" + ")" * 500])
+        regex = source.choice(
+            ["(" * 20000, "a" * 3000, "(a?)" * 200, "a|" * 3000, "(" * 500 + "a" + ")" * 500]
+        )
     if source.random() < 0.05:
         regex = "(a|b)*a" + "(a|b)" * source.choice([3, 9, 20, 60])
     if source.random() < 0.05:

@@ -48,7 +48,23 @@ KINDS: dict[str, Callable[..., Any]] = {
     "Run": lw.Run,
 }
 BASE = lw.Run(lw.task("simple"), lw.LimitModel(), lw.Training(length=8))
-NUMBERS = ["0", "1", "2", "5", "-1", "1e9", "nan", "inf", "x", "", "0.5", "1" + "0" * 12, "9" * 5000, "1_0", " 3"]
+NUMBERS = [
+    "0",
+    "1",
+    "2",
+    "5",
+    "-1",
+    "1e9",
+    "nan",
+    "inf",
+    "x",
+    "",
+    "0.5",
+    "1" + "0" * 12,
+    "9" * 5000,
+    "1_0",
+    " 3",
+]
 
 
 def draw(source: random.Random) -> tuple[str, dict[str, Any]]:
@@ -82,7 +98,9 @@ def draw(source: random.Random) -> tuple[str, dict[str, Any]]:
     if kind < 0.42:
         changes = source.choices([*GOOD, "seed", "x", "omgea", "width", "period"], k=source.randint(1, 2))
         if source.random() < 0.3:
-            return "vary", {change: mostly(source, [[1, 2], range(2), GOOD.get(change, [3])], 0.4) for change in changes}
+            return "vary", {
+                change: mostly(source, [[1, 2], range(2), GOOD.get(change, [3])], 0.4) for change in changes
+            }
         return "but", {change: mostly(source, GOOD.get(change, [1, 3]), 0.5) for change in changes}
     name = source.choice(list(KINDS))
     names = [one.name for one in fields(KINDS[name])]  # pyright: ignore[reportArgumentType]
@@ -131,5 +149,10 @@ def _check_run(run: lw.Run) -> None:
 
 
 DOOR = Door(
-    name="shapes", about="models, trainings, runs, constructions", share=13, seconds=20.0, draw=draw, enter=enter
+    name="shapes",
+    about="models, trainings, runs, constructions",
+    share=13,
+    seconds=20.0,
+    draw=draw,
+    enter=enter,
 )

@@ -91,7 +91,9 @@ def draw(source: random.Random) -> tuple[Files, str, int]:
         match source.randrange(12):
             case 0 | 1 | 2 | 3:
                 told = json.loads(good[spec] or b"")
-                part = damaged(source, told["specification"]) if source.random() < 0.9 else damaged(source, told)
+                part = (
+                    damaged(source, told["specification"]) if source.random() < 0.9 else damaged(source, told)
+                )
                 told = {**told, "specification": part} if source.random() < 0.9 else part
                 files[spec] = json.dumps(told).encode("utf-8", "surrogatepass")
             case 4:
@@ -116,7 +118,12 @@ def draw(source: random.Random) -> tuple[Files, str, int]:
                 files[f"{gone}/inside"] = b""
             case _:
                 odd_names = ["notes.txt", "folder/x", ".DS_Store", ".written-x/y", ".writing-x", ".lock/x"]
-                odd_names += ["a\nb/spec.json", "\x1b[31m/spec.json", ".written-x/../../z", "x" * 200 + "/spec.json"]
+                odd_names += [
+                    "a\nb/spec.json",
+                    "\x1b[31m/spec.json",
+                    ".written-x/../../z",
+                    "x" * 200 + "/spec.json",
+                ]
                 files[source.choice(odd_names)] = source.choice([b"", None, b"{}"])
     return files, source.choice(QUESTIONS), which
 
@@ -150,7 +157,9 @@ def enter(given: tuple[Files, str, int], folder: Path) -> None:
                 metrics = store.metrics(run)
                 require(metrics["value"].dtype == "float64", "values of kind", metrics["value"].dtype)
             case "weights":
-                require(all(isinstance(one, torch.Tensor) for one in store.weights(run).values()), "no tensors")
+                require(
+                    all(isinstance(one, torch.Tensor) for one in store.weights(run).values()), "no tensors"
+                )
             case "transformer":
                 f = store.transformer(run.id)
                 require(torch.isfinite(f([0, 1, 1])).all(), "an output that is not finite")

@@ -12,7 +12,18 @@ from fuzz_doors.door import Door, require
 from lengthwise.crasp import compile, encode, evaluate_power, parse, parse_power, trace
 from lengthwise.crasp.syntax import SyntaxMistake
 
-POWERS = ["a^3", "(ab)^(10^30)", "(ab)^1000 a", "a^(10^4000)", "a^(9^9)", "(a^2)^3", "((a))^2", "a^", "^3", "()"]
+POWERS = [
+    "a^3",
+    "(ab)^(10^30)",
+    "(ab)^1000 a",
+    "a^(10^4000)",
+    "a^(9^9)",
+    "(a^2)^3",
+    "((a))^2",
+    "a^",
+    "^3",
+    "()",
+]
 POWERS += ["", "a^-1", "a^\u0663", "(ab", "0^5 1^(2^40)", "a" * 300, "a^(0^0)", "b^(10^5)", "\x00", "a b\n"]
 NUMBERS = ["0", "1", "2", "3", "17", "9" * 30, "9" * 600, "9" * 601, "10001", "2147483648"]
 
@@ -20,7 +31,9 @@ NUMBERS = ["0", "1", "2", "3", "17", "9" * 30, "9" * 600, "9" * 601, "10001", "2
 def _formula(source: random.Random, depth: int) -> str:
     inner = lambda: _formula(source, depth - 1)  # noqa: E731
     if depth <= 0:
-        return source.choice(['"a"', '"b"', "true", f"i % {source.choice(NUMBERS)} == {source.choice('012')}"])
+        return source.choice(
+            ['"a"', '"b"', "true", f"i % {source.choice(NUMBERS)} == {source.choice('012')}"]
+        )
     match source.randrange(7):
         case 0:
             return f"({inner()} && {inner()})"
@@ -36,7 +49,14 @@ def _formula(source: random.Random, depth: int) -> str:
 
 
 def _number(source: random.Random, depth: int) -> str:
-    guards = ["", "", "[j < i] ", "[i - j == 2] ", f"[i - j < {source.choice(NUMBERS)}] ", "[1 <= i - j <= 3] "]
+    guards = [
+        "",
+        "",
+        "[j < i] ",
+        "[i - j == 2] ",
+        f"[i - j < {source.choice(NUMBERS)}] ",
+        "[1 <= i - j <= 3] ",
+    ]
     if depth <= 0:
         return source.choice(NUMBERS)
     match source.randrange(6):
@@ -76,7 +96,9 @@ def draw(source: random.Random) -> tuple[str, str, str]:
     elif kind < 0.93:
         text = _doubling(source)
     else:
-        text = "".join(chr(source.choice([source.randrange(128), source.randrange(0x3000)])) for _ in range(40))
+        text = "".join(
+            chr(source.choice([source.randrange(128), source.randrange(0x3000)])) for _ in range(40)
+        )
     uses = ["print"] * 12 + ["power"] * 4 + ["trace", "compile", "relu"]
     return text, source.choice(POWERS), source.choice(uses)
 
@@ -111,6 +133,4 @@ def enter(given: tuple[str, str, str], folder: Path) -> None:
         require(abs(float(output[0]) - program(letters)) < 0.5, "compiled to", output, "is", program(letters))
 
 
-DOOR = Door(
-    name="text", about="C-RASP text and power words", share=24, seconds=20.0, draw=draw, enter=enter
-)
+DOOR = Door(name="text", about="C-RASP text and power words", share=24, seconds=20.0, draw=draw, enter=enter)

@@ -20,7 +20,13 @@ KINDS += [torch.complex64, torch.bfloat16, torch.uint16, torch.uint64, torch.int
 @cache
 def _models() -> list[lw.LimitTransformer]:
     make = lw.constructions
-    return [make.simple_task(4, 8), make.mod_p(2, 1), make.k_gram(1, 2, 0.1), make.constant(2), make.mod_p(3, 0)]
+    return [
+        make.simple_task(4, 8),
+        make.mod_p(2, 1),
+        make.k_gram(1, 2, 0.1),
+        make.constant(2),
+        make.mod_p(3, 0),
+    ]
 
 
 @cache
@@ -42,7 +48,9 @@ def tokens(source: random.Random) -> Any:
     size = source.choice([1, 2, 3, 8, 30, 0])
     values: list[Any] = [source.randrange(2) for _ in range(size)]
     if values and source.random() < 0.3:
-        values[source.randrange(size)] = source.choice([-1, 2, 255, 2**31, 2**63 - 1, -(2**63), 10**30, 0.5, "a", None])
+        values[source.randrange(size)] = source.choice(
+            [-1, 2, 255, 2**31, 2**63 - 1, -(2**63), 10**30, 0.5, "a", None]
+        )
     if kind < 0.3:
         return source.choice([tuple, list, str])(values)
     if kind < 0.5:
@@ -75,9 +83,18 @@ def draw(source: random.Random) -> tuple[str, dict[str, Any]]:
     small = [1, 2, 3, 8]
     match source.randrange(13):
         case 0 | 1 | 2:
-            return "call", {"f": f, "tokens": tokens(source), "method": mostly(source, ["fast", "reference"], 0.1)}
+            return "call", {
+                "f": f,
+                "tokens": tokens(source),
+                "method": mostly(source, ["fast", "reference"], 0.1),
+            }
         case 3:
-            asked = {"f": f, "g": g, "tokens": tokens(source), "tolerance": mostly(source, [0.1, 0.5, *FLOATS], 0.1)}
+            asked = {
+                "f": f,
+                "g": g,
+                "tokens": tokens(source),
+                "tolerance": mostly(source, [0.1, 0.5, *FLOATS], 0.1),
+            }
             names = [None, "counts", "shortest", "markov", "stratified", "balanced"]
             more = {
                 "method": mostly(source, names, 0.1),
@@ -116,11 +133,18 @@ def draw(source: random.Random) -> tuple[str, dict[str, Any]]:
             parts = [tokens(source), tokens(source), mostly(source, [torch.tensor(3), torch.tensor(1)])]
             if source.random() < 0.5:
                 counts = torch.tensor([[source.choice([0, 1, 2, -1, 2**60])], [source.choice([0, 1])]])
-                parts = [counts, torch.tensor([source.choice([0, 1, 2, -1])]), torch.tensor(source.choice([1, 2, 3]))]
+                parts = [
+                    counts,
+                    torch.tensor([source.choice([0, 1, 2, -1])]),
+                    torch.tensor(source.choice([1, 2, 3])),
+                ]
             return "counts", {"f": f, "summary": lw.Summary(*parts)}
         case 11:
             size = source.randint(0, 6)
-            asked = {"lengths": [2**at for at in range(size)], "losses": [source.choice(FLOATS) for _ in range(size)]}
+            asked = {
+                "lengths": [2**at for at in range(size)],
+                "losses": [source.choice(FLOATS) for _ in range(size)],
+            }
             asked["errors"] = [source.choice([0.0, 0.1, *FLOATS]) for _ in range(size)]
             name = source.choice(list(asked))
             asked[name] = mostly(source, [asked[name]], 0.5)
@@ -139,7 +163,9 @@ def enter(given: tuple[str, dict[str, Any]], folder: Path) -> None:
         case "call":
             f = asked["f"]
             output = f.evaluate(asked["tokens"], asked["method"])
-            require(output.shape[-1] == f.outputs and output.dim() in (1, 2), "an output of shape", output.shape)
+            require(
+                output.shape[-1] == f.outputs and output.dim() in (1, 2), "an output of shape", output.shape
+            )
             require(torch.isfinite(output).all(), "an output that is not finite")
         case "simulate":
             found = lw.simulate(**asked)

@@ -13,7 +13,23 @@ import torch
 INTEGERS = [0, 1, 2, 3, 5, 8, -1, -2, -(10**9), 7, 2**31, 2**31 - 1, 2**53, 2**53 + 1, 2**63, 2**64, 10**30]
 INTEGERS += [10**5, 10**400, -(2**63) - 1]
 FLOATS = [0.0, -0.0, 0.5, 1.0, 1.5, -1.0, 1e-300, 5e-324, 1e300, 1e9, math.inf, -math.inf, math.nan]
-TEXTS = ["", "a", "ab", "0", "1", "01101", "none", "None", "nan", "inf", "1e9", " ", "\n", "a\nb", "\x1b[31mred"]
+TEXTS = [
+    "",
+    "a",
+    "ab",
+    "0",
+    "1",
+    "01101",
+    "none",
+    "None",
+    "nan",
+    "inf",
+    "1e9",
+    " ",
+    "\n",
+    "a\nb",
+    "\x1b[31mred",
+]
 TEXTS += ["\x00", "é", "\U0001f600", "\ud800", "../x", "/dev/null", "[/red]", "%s", "{}", "true", "x" * 5000]
 
 
@@ -40,7 +56,9 @@ def odd(source: random.Random) -> Any:
             lambda source: np.array(source.choice([[], [1, 2], [[0, 1], [1, 0]], 3, ["a"], [1.5]])),
             lambda source: torch.tensor(source.choice([[], [1, 2], [[0, 1], [1, 0]], 3, [1.5], [True]])),
             lambda source: source.choice([Fraction(1, 3), Decimal("0.1"), 1j, b"ab", range(3), Path("x")]),
-            lambda source: source.choice([object, len, {1, 2}, frozenset(), ..., NotImplemented, lambda x: x]),
+            lambda source: source.choice(
+                [object, len, {1, 2}, frozenset(), ..., NotImplemented, lambda x: x]
+            ),
         ]
     )(source)
 

@@ -78,7 +78,9 @@ def _odd_tensors(source: random.Random) -> bytes:
                 extra = source.choice(["x", "layers.7.value", "", "\n", "\x1b[31m", "a" * 300])
                 tensors[extra] = torch.zeros(2)
             case 2:
-                kind = source.choice([torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64])
+                kind = source.choice(
+                    [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64]
+                )
                 tensors[name] = tensor.to(kind)
             case 3:
                 tensors[name] = tensor.unsqueeze(source.randint(0, tensor.dim()))
@@ -119,7 +121,15 @@ def _odd_headers(source: random.Random) -> bytes:
         case 3:
             told["__metadata__"] = source.choice([{}, [], "x", {"format": FORMAT}, {"model": "{}"}, None])
         case 4:
-            odd = ["[" * 100_000, "{" * 100_000, '{"a":' * 5000, "NaN", "1e999", '"\\ud800"', json.dumps(plain(source))]
+            odd = [
+                "[" * 100_000,
+                "{" * 100_000,
+                '{"a":' * 5000,
+                "NaN",
+                "1e999",
+                '"\\ud800"',
+                json.dumps(plain(source)),
+            ]
             told["__metadata__"]["model"] = source.choice(odd)
         case _:
             about = damaged(source, json.loads(told["__metadata__"]["model"]))
@@ -143,7 +153,9 @@ def draw(source: random.Random) -> bytes:
     if kind < 0.97:
         header, tensors = source.choice(_good())
         return mutated(source, save({name: one.contiguous() for name, one in tensors.items()}, header))
-    return source.choice([b"", b"\x00", b"\x08" + bytes(7) + b"{}      ", source.randbytes(100), bytes(10**5)])
+    return source.choice(
+        [b"", b"\x00", b"\x08" + bytes(7) + b"{}      ", source.randbytes(100), bytes(10**5)]
+    )
 
 
 def enter(given: bytes, folder: Path) -> None:

@@ -22,9 +22,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lengthwise._messages import shown
 from lengthwise.crasp.nodes import FALSE, TRUE, And, Bool, Count, Ge, Mod, Node, Not, Or, Sym, in_order
 from lengthwise.crasp.program import Program
 from lengthwise.limit import Activation, Finite, LimitLayer, LimitTransformer
+from lengthwise.sequences import check_length
 
 Form = Literal["heaviside", "relu"]
 
@@ -50,10 +52,9 @@ def compile(
     """
     if program.accept is None:
         raise ValueError("only programs that accept words are compiled, this one predicts symbols")
-    if form not in ("heaviside", "relu"):
-        raise ValueError(f"form must be heaviside or relu, got {form!r}")
-    if longest < 1:
-        raise ValueError(f"longest must be at least 1, got {longest}")
+    if not isinstance(form, str) or form not in ("heaviside", "relu"):
+        raise ValueError(f"form must be heaviside or relu, got {shown(form)}")
+    check_length(longest, "longest")
     return _Compiler(program, form, 4.0 * (longest + 2), bits).transformer()
 
 

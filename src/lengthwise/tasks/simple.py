@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from lengthwise._checks import positive
 from lengthwise.sequences import Summary, counts
-from lengthwise.tasks._checks import positive
 from lengthwise.tasks._dirichlet import CONCENTRATION, DirichletTask
 from lengthwise.tasks._interface import Theory
 
