@@ -31,7 +31,9 @@ def draw(source: random.Random) -> tuple[str, Any, dict[str, Any]]:
     name = source.choice([*WITH_KNOBS * 3, *KINDS])
     if source.random() < 0.1:
         name = source.choice([name[:-1], name.upper(), *TEXTS, None, 3, ["simple"]])
-    known = [one.name for one in fields(KINDS[name])] if name in KINDS else ["omega"]  # pyright: ignore
+    known = (
+        [one.name for one in fields(KINDS[name])] if isinstance(name, str) and name in KINDS else ["omega"]
+    )  # pyright: ignore
     good = [1, 2, 3, 0.5, 8, "markov", "uniform", "ab", "(ab)*"]
     knobs = {one: mostly(source, good, 0.6) for one in known if source.random() < 0.6}
     if source.random() < 0.1:

@@ -79,7 +79,7 @@ def draw(source: random.Random) -> tuple[str, dict[str, Any]]:
         return "named", {"text": f"{name}:{','.join(parts)}" if parts or source.random() < 0.1 else name}
     if kind < 0.2:
         name = source.choice([*CONSTRUCTIONS])
-        make, known = CONSTRUCTIONS[name][0], {**CONSTRUCTIONS[name][1], "bits": 16}
+        make, known = CONSTRUCTIONS[name]
         asked = {one: mostly(source, [1, 2, good], 0.5) for one, good in known.items()}
         return "construction", {"make": make, "asked": asked}
     if kind < 0.3:

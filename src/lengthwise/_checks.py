@@ -6,6 +6,9 @@ from typing import Any
 
 from lengthwise._messages import shown
 
+LEAST_CONCENTRATION = 1e-300
+"""Draws divide by the concentration: with smaller ones nothing finite is left."""
+
 
 def number(value: object, name: str) -> float:
     """A number that a double can hold, which may be infinite or NaN, or what is wrong with it."""
@@ -22,6 +25,14 @@ def positive(value: object, name: str) -> float:
     held = number(value, name)
     if not (math.isfinite(held) and held > 0):
         raise ValueError(f"{name} must be positive and finite, got {shown(value)}")
+    return held
+
+
+def check_concentration(value: object) -> float:
+    """The concentration of a Dirichlet distribution, or what is wrong with it."""
+    held = positive(value, "concentration")
+    if held < LEAST_CONCENTRATION:
+        raise ValueError(f"concentration must be at least {LEAST_CONCENTRATION:g}, got {shown(value)}")
     return held
 
 

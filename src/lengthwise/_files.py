@@ -15,7 +15,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
+        raise OSError(f"cannot write {one_line(path)}: {error.strerror or one_line(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -25,4 +25,4 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
+        raise OSError(f"cannot make the folder {one_line(folder)}: {error.strerror}") from error

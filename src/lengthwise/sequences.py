@@ -104,6 +104,8 @@ def whole_numbers(
 ) -> Integer[Tensor, "..."]:
     """Tokens, however they are given, as a tensor of whole numbers; ``ValueError`` if they are not that."""
     try:
+        if isinstance(tokens, list | tuple) and any(isinstance(one, np.ndarray) for one in tokens):
+            tokens = np.array(tokens)  # which torch would do with a warning
         found = torch.as_tensor(tokens, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(f"tokens must be an array of whole numbers, got {shown(tokens)}") from None

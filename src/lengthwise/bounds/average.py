@@ -17,8 +17,7 @@ from jaxtyping import Float, Int
 from scipy.special import betainc, betaln
 from torch import Tensor
 
-from lengthwise._checks import number, several, whole
-from lengthwise._messages import shown
+from lengthwise._checks import check_concentration, number, several, whole
 from lengthwise.limit.margins import hardmax_length
 from lengthwise.limit.norms import times
 from lengthwise.limit.precision import Finite
@@ -178,9 +177,7 @@ def _alpha(concentration: Concentration, vocabulary: int) -> list[float]:
     alpha = [number(value, "concentration") for value in each] * (vocabulary if one else 1)
     if len(alpha) != vocabulary:
         raise ValueError(f"concentration must be one number or {vocabulary}, one a token, got {len(alpha)}")
-    if not all(math.isfinite(each) and each > 0 for each in alpha):
-        raise ValueError(f"concentration must be positive and finite, got {shown(concentration)}")
-    return alpha
+    return [check_concentration(each) for each in alpha]
 
 
 def _finite_pair(f: LimitTransformer, g: LimitTransformer) -> Pair:
@@ -215,7 +212,10 @@ def _summed(configurations: Configurations, alpha: list[float]) -> AverageError:
         probability_NB = logarithm_NB.exp()
         total += float(probability_NB.sum())
         mean += float((probability_NB * distance_NB).sum())
-    assert abs(total - 1) < 1e-6, total
+    if abs(total - 1) >= 1e-6:
+        raise ValueError(
+            "with a concentration as large as this, probabilities cannot be summed in float64: give samples"
+        )
     value = mean / total
     return AverageError(value, (value, value), True, "sum", configurations.number)
 

@@ -109,7 +109,7 @@ class Run:
         and of its model, is changed in all of them.
         """
         parts = {name: changes.pop(name, getattr(self, name)) for name in PARTS}
-        for name in PARTS[:3] if changes else ():
+        for name in PARTS[:3]:
             if not is_dataclass(parts[name]) or isinstance(parts[name], type):
                 raise ValueError(f"the {name} of a run must be one, got {shown(parts[name])}")
         known = {name: [field.name for field in fields(parts[name])] for name in PARTS[:3]}

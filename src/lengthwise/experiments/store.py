@@ -107,9 +107,14 @@ class Store:
         """The rows of one run."""
         path = self.folder / run.id / "metrics.parquet"
         try:
-            return pq.read_table(path).to_pandas().astype(COLUMNS)
+            rows = pq.read_table(path).to_pandas().astype(COLUMNS)
         except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read as a table of results: {one_line(error)}") from error
+            raise ValueError(
+                f"{one_line(path)} cannot be read as a table of results: {one_line(error)}"
+            ) from error
+        if not (rows["run"] == run.id).all():
+            raise ValueError(f"{one_line(path)} holds rows of other runs than {run.id}")
+        return rows
 
     def weights(self, run: Run) -> dict[str, Tensor]:
         """The weights of one run."""
@@ -117,7 +122,7 @@ class Store:
         try:
             return load_file(path)
         except (OSError, SafetensorError) as error:
-            raise ValueError(f"{path} cannot be read as weights: {one_line(error)}") from error
+            raise ValueError(f"{one_line(path)} cannot be read as weights: {one_line(error)}") from error
 
     def transformer(self, folder: str) -> LimitTransformer:
         """The trained model of the run in this folder of the store, its id."""
@@ -138,12 +143,12 @@ class Store:
         path = folder / "spec.json"
         try:
             run = run_from(json.loads(path.read_text())["specification"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(
-                f"{path} cannot be read as the specification of a run: {one_line(error)}"
+                f"{one_line(path)} cannot be read as the specification of a run: {one_line(error)}"
             ) from error
         if run.id != folder.name:
-            raise ValueError(f"{path} is the specification of run {run.id}, not of {folder.name}")
+            raise ValueError(f"{one_line(path)} is the specification of run {run.id}, not of this folder's")
         return run
 
 

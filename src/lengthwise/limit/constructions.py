@@ -13,8 +13,8 @@ from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
 from lengthwise.sequences import check_tokens
 
-MOST_WEIGHTS = 2**27
-"""No construction has more: a gigabyte."""
+MOST_WEIGHTS, MOST_KNOTS = 2**27, 2**24
+"""No construction has more weights (a gigabyte), and SimpleTask no more knots."""
 
 
 def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransformer:
@@ -26,7 +26,7 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     SimpleTask on every string of every length.
     """
     positive(omega, "omega")
-    whole(knots, "knots", 1)
+    whole(knots, "knots", 1, MOST_KNOTS)
     positive(bits, "bits")
     value, mean, out = range(3)
     embedding, positions, key_query, to_mean, readout = _zeros((2, 3), (1, 3), (1, 3, 3), (1, 3, 3), (1, 3))
@@ -90,8 +90,8 @@ def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
     beta = _k_gram_beta(k, vocabulary, tolerance)
     width = (k + 2) * vocabulary
     block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
-    eye = torch.eye(vocabulary, dtype=torch.float64)
     embedding, positions, readout = _zeros((vocabulary, width), (1, width), (vocabulary, width))
+    eye = torch.eye(vocabulary, dtype=torch.float64)
     embedding[:, block[0]] = eye
     readout[:, block[k + 1]] = eye
     no_logits, copy, local = _zeros((k, width, width), (k, width, width), (k, k + 1))

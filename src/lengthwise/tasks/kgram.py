@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lengthwise._checks import positive, whole
+from lengthwise._checks import check_concentration, whole
 from lengthwise._messages import shown
 from lengthwise.tasks import _dirichlet
 from lengthwise.tasks._interface import StationaryTask, Theory, check_together
@@ -55,7 +55,7 @@ class KGramTask(StationaryTask):
         if self.vocabulary**self.k > most:
             told = f"{self.vocabulary}^{self.k} contexts, more than {most:,}"
             raise ValueError(f"there are {told}: take a smaller k or vocabulary")
-        object.__setattr__(self, "concentration", positive(self.concentration, "concentration"))
+        object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
     @property
     def alphabet(self) -> tuple[str, ...]:
