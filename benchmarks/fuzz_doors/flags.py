@@ -208,7 +208,16 @@ ODD_FLAGS = [
 def draw(source: random.Random) -> list[str]:
     """What is typed."""
     if source.random() < 0.05:
-        words = [*COMMANDS, "crasp run", "crasp", "tsks", "--version", "-V", "", *ODD_FLAGS]
+        words = [
+            *(name for name in COMMANDS if name not in ("demo", "explore")),
+            "crasp run",
+            "crasp",
+            "tsks",
+            "--version",
+            "-V",
+            "",
+            *ODD_FLAGS,
+        ]
         return source.choices(words, k=source.randint(0, 3))
     name = source.choice([one for one in SHAPES if one != "tasks" or source.random() < 0.1])
     positional, flags, capped = SHAPES[name]

@@ -37,7 +37,7 @@ CHANGES = {
 }
 """Events that change files: where their paths, and the folders that these are relative to, stand."""
 
-REFUSING = ("/dev/null", "/dev/full", "/proc/x")
+REFUSING = ("/dev/null", "/dev/full", "/proc")
 """Paths at which the system itself lets nobody make a file."""
 
 PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.connect")

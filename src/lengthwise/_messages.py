@@ -19,12 +19,18 @@ def one_line(said: object) -> str:
     """A message or an error as one line that is not empty, which a terminal shows as it is: characters that
     would move its cursor or change its colours are spelled out.
     """
-    line = " ".join(str(said).split()) or type(said).__name__
-    if not line.isprintable():
-        line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    line = printable(" ".join(str(said).split())) or type(said).__name__
     if len(line) > LONGEST_LINE:
         line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
     return line
+
+
+def printable(text: object) -> str:
+    """A text in which every character that cannot be seen is spelled out."""
+    told = str(text)
+    if told.isprintable():
+        return told
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in told)
 
 
 def shown(value: object) -> str:

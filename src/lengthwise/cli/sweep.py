@@ -23,6 +23,7 @@ import tyro
 from rich.console import Console
 
 from lengthwise._files import replacing
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import train
 from lengthwise.experiments.sweeps import accuracies_by, plateaus_by, runs_in, varied
@@ -84,5 +85,4 @@ def run(command: Command) -> None:
         return
     console = Console()
     console.print(sweep_table(measured, knobs) if limits else accuracies_table(measured, knobs))
-    for name, place in files.items():
-        console.print(f"{name:>8}: {place}", highlight=False, soft_wrap=True)
+    print_files(console, files)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from lengthwise._checks import positive, several, whole
 from lengthwise._messages import shown
-from lengthwise.sequences import check_length
+from lengthwise.sequences import check_length, check_seed
 
 MOST_STEPS, MOST_SEQUENCES = 2**40, 2**24
 """No training has more steps, and no batch or test more sequences."""
@@ -37,7 +37,7 @@ class Training:
                 raise ValueError(f"shortest training length must be {most}, got {self.shortest}")
         whole(self.steps, "steps", 1, MOST_STEPS)
         whole(self.batch, "batch", 1, MOST_SEQUENCES)
-        whole(self.seed, "seed", 0)
+        check_seed(self.seed)
         object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
 
 
@@ -72,7 +72,7 @@ class Evaluation:
         if list(self.lengths) != sorted(set(self.lengths)):
             raise ValueError(f"test lengths must increase, got {shown(self.lengths)}")
         whole(self.sequences, "sequences", 2, MOST_SEQUENCES)
-        whole(self.seed, "seed", 0)
+        check_seed(self.seed)
 
     def lengths_for(self, training_length: int) -> tuple[int, ...]:
         """The test lengths of a run."""

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from lengthwise._checks import at_least_zero, positive, several, whole
 from lengthwise._messages import shown
+from lengthwise.sequences import check_seed
 from lengthwise.tasks import PredictionTask
 from lengthwise.tasks._prediction import LONGEST_INPUT
 from lengthwise.training.config import MOST_SEQUENCES, MOST_STEPS
@@ -43,7 +44,7 @@ class DecoderTraining:
         whole(self.length, "training length", 0, LONGEST_INPUT)
         whole(self.steps, "steps", 1, MOST_STEPS)
         whole(self.batch, "batch", 1, MOST_SEQUENCES)
-        whole(self.seed, "seed", 0)
+        check_seed(self.seed)
         object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
         for name in ("weight_decay", "regulariser"):
             object.__setattr__(self, name, at_least_zero(getattr(self, name), name))
@@ -77,7 +78,7 @@ class DecoderEvaluation:
             raise ValueError(f"the ends of the bins must be given and increase, got {shown(self.ends)}")
         whole(self.sequences, "sequences", 1, MOST_SEQUENCES)
         whole(self.every, "every", 1)
-        whole(self.seed, "seed", 0)
+        check_seed(self.seed)
         if not isinstance(self.stop, bool):
             raise ValueError(f"stop must be true or false, got {shown(self.stop)}")
 
