@@ -15,7 +15,8 @@ from lengthwise.cli import COMMANDS, main
 
 MODELS = ["simple:omega=2,knots=2", "modp:period=2", "zero", "kgram:k=1,vocabulary=2", "lower-bound:k=1"]
 MODELS += ["crasp:binary-majority", "model.safetensors", "store/RUN", "induction:vocabulary=2"]
-PROGRAMS = ['accept = # "1" > # "0"', "binary-majority", "dyck-2", "program.crasp", 'accept = # "a" >= 2']
+ODD_LETTERS = '%alphabet "a" "[/red]" "$x$" "\\\\frac$"\\naccept = # "[/red]" > # [i - j == 1] "a"'
+PROGRAMS = ['accept = # "1" > # "0"', "binary-majority", "dyck-2", ODD_LETTERS, "program.crasp"]
 WORDS = ["", "1", "0110", "(01)^3", "1^(10^30)", "aab", "(ab)^5", "a b", "^", "\x00"]
 NAMES = [
     "out",
@@ -232,7 +233,8 @@ def draw(source: random.Random) -> list[str]:
     every = flags | JSON
     for flag in source.sample(list(every), k=min(len(every), source.choice([0, 1, 1, 2, 3]))):
         given = every[flag]
-        value = source.choice(given[:2]) if source.random() >= wrong else source.choice(given)
+        chance = max(wrong, 0.5) if flag == "--output" else wrong
+        value = source.choice(given[:2]) if source.random() >= chance else source.choice(given)
         typed.append([flag, *(value.split() if " " in value else [value])] if value or wrong else [flag])
     if source.random() < 0.5:
         typed.append(["--json"])
@@ -330,5 +332,5 @@ def prepare() -> None:
 
 
 DOOR = Door(
-    name="flags", about="the command line", share=8, seconds=60.0, draw=draw, enter=enter, prepare=prepare
+    name="flags", about="the command line", share=4, seconds=60.0, draw=draw, enter=enter, prepare=prepare
 )

@@ -140,4 +140,4 @@ def enter(given: tuple[str, str, str], folder: Path) -> None:
         )
 
 
-DOOR = Door(name="text", about="C-RASP text and power words", share=24, seconds=20.0, draw=draw, enter=enter)
+DOOR = Door(name="text", about="C-RASP text and power words", share=20, seconds=20.0, draw=draw, enter=enter)

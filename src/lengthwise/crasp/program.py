@@ -46,7 +46,7 @@ class Program:
         if not self.alphabet:
             raise ValueError("the alphabet is empty: a program needs at least one letter")
         if len(set(self.alphabet)) != len(self.alphabet):
-            raise ValueError(f"the alphabet names a letter twice: {' '.join(self.alphabet)}")
+            raise ValueError(f"the alphabet names a letter twice: {shown(self.alphabet)}")
         if not all(isinstance(letter, str) and letter for letter in self.alphabet):
             raise ValueError("a letter is a string that is not empty")
         if self.mode not in ("last", "eos"):
@@ -59,7 +59,8 @@ class Program:
             formula(one)
         unknown = sorted({n.letter for n in self.nodes if isinstance(n, Sym)} - set(self.alphabet))
         if unknown:
-            raise ValueError(f"letter {unknown[0]!r} is not in the alphabet {' '.join(self.alphabet)}")
+            known = one_line(" ".join(self.alphabet))
+            raise ValueError(f"letter {shown(unknown[0])} is not in the alphabet {known}")
 
     @property
     def outputs(self) -> dict[str, Formula]:

@@ -89,8 +89,8 @@ def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
     """
     beta = _k_gram_beta(k, vocabulary, tolerance)
     width = (k + 2) * vocabulary
-    block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
     embedding, positions, readout = _zeros((vocabulary, width), (1, width), (vocabulary, width))
+    block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
     eye = torch.eye(vocabulary, dtype=torch.float64)
     embedding[:, block[0]] = eye
     readout[:, block[k + 1]] = eye
