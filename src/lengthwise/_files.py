@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
             raise
         sync(path.parent)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
+        raise OSError(f"cannot write {one_line(path)}: {error.strerror or one_line(error)}") from error
     finally:
         released(lock)
 
@@ -40,7 +40,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
+        raise OSError(f"cannot make the folder {one_line(folder)}: {error.strerror}") from error
 
 
 def write_file(path: Path, content: bytes) -> None:

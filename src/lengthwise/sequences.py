@@ -7,6 +7,7 @@ counts of types far from the end, the suffix near it, and the length.
 All functions take any number of leading batch axes and work on any device.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +15,23 @@ import torch
 from jaxtyping import Float, Integer, Real
 from torch import Tensor
 
+from lengthwise._checks import whole
+from lengthwise._messages import shown
+
 BEFORE_START = -1
 """Stands in a suffix for positions before the first one, where the string is shorter than the window."""
 
 PIECE, PIECE_ON_GPU = 2**16, 2**26
 """How many tokens are counted at once."""
 
+MOST_TYPES = 2**24
+"""A summary counts at most so many types."""
+
 LONGEST_WRITTEN = 2**28
 """Strings up to this length are written out from their summaries."""
+
+LARGEST_SEED = 2**63 - 1
+"""Random streams take seeds up to this."""
 
 LONGEST = 2**53
 """Counts travel as float64 where they are sampled: every integer up to here is exact."""
@@ -78,10 +88,31 @@ class Summary:
 def check_length(length: int, name: str = "length") -> int:
     """Return a length that is a whole number from 1 to ``LONGEST``, or say what is wrong with it."""
     if isinstance(length, bool) or not isinstance(length, int):
-        raise ValueError(f"{name} must be a whole number, got {length!r}")
+        raise ValueError(f"{name} must be a whole number, got {shown(length)}")
     if not 1 <= length <= LONGEST:
-        raise ValueError(f"{name} must be between 1 and 2^53, got {length}")
+        raise ValueError(f"{name} must be between 1 and 2^53, got {shown(length)}")
     return length
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed that random streams take, or say what is wrong with it."""
+    return whole(seed, "seed", 0, LARGEST_SEED)
+
+
+def whole_numbers(
+    tokens: Tensor | np.ndarray | Sequence[int], device: torch.device | str | None = None
+) -> Integer[Tensor, "..."]:
+    """Tokens, however they are given, as a tensor of whole numbers; ``ValueError`` if they are not that."""
+    try:
+        if isinstance(tokens, list | tuple) and any(isinstance(one, np.ndarray) for one in tokens):
+            tokens = np.array(tokens)  # which torch would do with a warning
+        found = torch.as_tensor(tokens, device=device)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ValueError(f"tokens must be an array of whole numbers, got {shown(tokens)}") from None
+    if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
+        raise ValueError(f"tokens must be whole numbers, got {found.dtype}")
+    # Torch computes little with the wide unsigned kinds; what does not fit becomes negative, and is refused.
+    return found.long() if found.dtype in (torch.uint16, torch.uint32, torch.uint64) else found
 
 
 def check_tokens(tokens: Integer[Tensor, "*batch length"], vocabulary: int) -> None:
@@ -153,6 +184,12 @@ def summarize(
     tokens: Integer[Tensor, "*batch length"], vocabulary: int, period: int = 1, locality: int = 0
 ) -> Summary:
     """One pass over the tokens, after which one layer needs nothing else of them."""
+    tokens = whole_numbers(tokens)
+    if tokens.dim() == 0:
+        raise ValueError("tokens must have at least one axis, the positions, got a single number")
+    whole(vocabulary, "vocabulary", 1, MOST_TYPES)
+    whole(period, "period", 1, MOST_TYPES // vocabulary)
+    whole(locality, "locality", 0, LONGEST_WRITTEN)
     check_length(tokens.shape[-1])
     far, near = tokens.tensor_split([max(0, tokens.shape[-1] - locality - 1)], -1)
     check_tokens(near, vocabulary)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from lengthwise._checks import several
+from lengthwise._messages import one_line, shown
 from lengthwise.automata.automaton import DFA
 
 OPERATORS = "|*+?()"
@@ -52,9 +54,14 @@ def compile_regex(text: str, alphabet: Sequence[str] | None = None) -> DFA:
 
     The automaton of subsets may be exponentially large; beyond ``MOST_STATES`` states a ValueError says so.
     """
-    symbols = sorted(set(text) - set(OPERATORS)) if alphabet is None else list(alphabet)
+    if not isinstance(text, str):
+        raise ValueError(f"a regular expression must be text, got {shown(text)}")
+    if alphabet is None:
+        symbols = sorted(set(text) - set(OPERATORS))
+    else:
+        symbols = list(alphabet if isinstance(alphabet, str) else several(alphabet, "the alphabet"))
     for letter in symbols if alphabet is not None else ():
-        if len(letter) != 1 or letter in OPERATORS:
+        if not isinstance(letter, str) or len(letter) != 1 or letter in OPERATORS:
             raise ValueError(f"a letter of a regular expression is one character other than {OPERATORS}")
     for column, letter in enumerate(text, start=1):
         if letter in OPERATORS or (alphabet is not None and letter in symbols):
@@ -64,7 +71,9 @@ def compile_regex(text: str, alphabet: Sequence[str] | None = None) -> DFA:
         if letter in FOREIGN:
             raise ValueError(f"column {column}: {letter!r} has no meaning here: write alternatives with |")
         if alphabet is not None:
-            raise ValueError(f"column {column}: {letter!r} is not in the alphabet {' '.join(symbols)}")
+            raise ValueError(
+                f"column {column}: {letter!r} is not in the alphabet {one_line(' '.join(symbols))}"
+            )
     if not symbols:
         raise ValueError("the expression has no symbols: name an alphabet")
     graph = _Graph()

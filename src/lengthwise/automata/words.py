@@ -13,12 +13,17 @@ from torch import Tensor
 
 from lengthwise.automata.automaton import DFA
 
+MOST_LETTERS = 20_000
+"""Words are counted up to this length: their exact numbers have as many bits."""
+
 
 @lru_cache(maxsize=64)
 def word_counts(dfa: DFA, longest: int) -> tuple[tuple[int, ...], ...]:
     """How many words of k letters are accepted from state q, exactly: row k and column q, for k up to
     ``longest``.
     """
+    if longest > MOST_LETTERS:
+        raise ValueError(f"words of up to {MOST_LETTERS:,} letters are counted, got {longest:,}")
     if longest < 0:
         raise ValueError(f"words have at least 0 letters, got {longest}")
     row = tuple(int(state in dfa.accepting) for state in dfa.states)

@@ -17,12 +17,13 @@ from jaxtyping import Float, Int
 from scipy.special import betainc, betaln
 from torch import Tensor
 
+from lengthwise._checks import check_concentration, number, several, whole
 from lengthwise.limit.margins import hardmax_length
 from lengthwise.limit.norms import times
 from lengthwise.limit.precision import Finite
 from lengthwise.limit.sensitivity import sensitivity
 from lengthwise.limit.transformer import LimitTransformer
-from lengthwise.sequences import BEFORE_START, Summary, check_length, draw_summaries
+from lengthwise.sequences import BEFORE_START, Summary, check_length, check_seed, draw_summaries
 from lengthwise.simulation.configurations import Configurations, one_thread
 from lengthwise.simulation.pair import Pair
 
@@ -90,10 +91,8 @@ def average_error(
     if samples is None and configurations.number <= MOST_SUMMED:
         return _summed(configurations, alpha)
     drawn = SAMPLES if samples is None else samples
-    if drawn < 2:
-        raise ValueError(f"samples must be at least 2, got {drawn}")
-    if seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed}")
+    whole(drawn, "samples", 2)
+    check_seed(seed)
     return _sampled(configurations, alpha, drawn, seed)
 
 
@@ -140,7 +139,7 @@ def average_length(
     length), and at least max(N_hard, tau + 1 + D). It grows like (Lambda/tolerance)^max(2, 1/alpha0), alpha0
     the smallest concentration, up to logarithms.
     """
-    if not tolerance > 0:
+    if not number(tolerance, "tolerance") > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     pair = _finite_pair(f, g)
     alpha = _alpha(concentration, f.vocabulary)
@@ -165,7 +164,7 @@ def average_order(tolerance: float, concentration: Concentration) -> float:
     """eps^(-2 - 2/alpha0), alpha0 the smallest concentration (Theorem 4.2, which concludes an average error
     of order sqrt(eps)): of this order (paper), constant 1, not certified.
     """
-    if not tolerance > 0:
+    if not number(tolerance, "tolerance") > 0:
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     smallest = min(_alpha(concentration, 1 if isinstance(concentration, int | float) else len(concentration)))
     exponent = (-2 - 2 / smallest) * math.log(tolerance)
@@ -174,12 +173,11 @@ def average_order(tolerance: float, concentration: Concentration) -> float:
 
 def _alpha(concentration: Concentration, vocabulary: int) -> list[float]:
     one = isinstance(concentration, int | float)
-    alpha = [float(concentration)] * vocabulary if one else [float(each) for each in concentration]
+    each = (concentration,) if one else several(concentration, "concentration")
+    alpha = [number(value, "concentration") for value in each] * (vocabulary if one else 1)
     if len(alpha) != vocabulary:
         raise ValueError(f"concentration must be one number or {vocabulary}, one a token, got {len(alpha)}")
-    if not all(math.isfinite(each) and each > 0 for each in alpha):
-        raise ValueError(f"concentration must be positive and finite, got {concentration}")
-    return alpha
+    return [check_concentration(each) for each in alpha]
 
 
 def _finite_pair(f: LimitTransformer, g: LimitTransformer) -> Pair:
@@ -214,7 +212,10 @@ def _summed(configurations: Configurations, alpha: list[float]) -> AverageError:
         probability_NB = logarithm_NB.exp()
         total += float(probability_NB.sum())
         mean += float((probability_NB * distance_NB).sum())
-    assert abs(total - 1) < 1e-6, total
+    if abs(total - 1) >= 1e-6:
+        raise ValueError(
+            "with a concentration as large as this, probabilities cannot be summed in float64: give samples"
+        )
     value = mean / total
     return AverageError(value, (value, value), True, "sum", configurations.number)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from lengthwise._checks import at_least_zero
 from lengthwise.bounds.one_layer import certified_length, far_sets, joint_tolerance, order_one_layer
 from lengthwise.bounds.result import Bound
 from lengthwise.bounds.two_layers import TwoLayerLength, order_two_layers, two_layer_length
@@ -28,8 +29,7 @@ def bound(f: LimitTransformer, g: LimitTransformer | None, tolerance: float) -> 
 
     The paper's expression stands beside it, as ``order``.
     """
-    if not 0 <= tolerance < math.inf:
-        raise ValueError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    at_least_zero(tolerance, "tolerance")
     pair = Pair.of(f, f if g is None else g)
     if g is not None and _same(pair):
         words = "f and g have the same weights: they agree at every length."

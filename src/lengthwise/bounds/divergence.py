@@ -132,6 +132,7 @@ def limit_divergence(
 def profile(f: LimitTransformer, g: LimitTransformer, up_to: int) -> list[Divergence]:
     """The divergences at the lengths 1, 2, ..., ``up_to``."""
     longest = Configurations.of(f, g, check_length(up_to, "up_to"))
+    longest.check(MOST_CONFIGURATIONS)
     every = [Configurations(longest.pair, length) for length in range(1, up_to + 1)]
     number = sum(configurations.number for configurations in every)
     if number > MOST_CONFIGURATIONS:

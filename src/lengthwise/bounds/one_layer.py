@@ -72,4 +72,5 @@ def order_one_layer(
     """
     size = lipschitz**2 * period**7 * vocabulary**6 * max(locality, 1) ** 2
     hard = float(hardmax_length) if hardmax_length < 2**1023 else math.inf
-    return hard, size / tolerance**2 if tolerance**2 > 0 else math.inf
+    squared = tolerance * tolerance
+    return hard, size / squared if squared > 0 else math.inf

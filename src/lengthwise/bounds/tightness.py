@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from itertools import accumulate
 
+from lengthwise._checks import number
 from lengthwise.bounds.bound import bound
 from lengthwise.bounds.divergence import profile, smallest_eta
 from lengthwise.limit.norms import times
@@ -54,7 +55,7 @@ def tightness(
     the caller knows it. If it is given and no length up to ``up_to`` comes within the tolerance of it,
     N* >= up_to + 1.
     """
-    if not tolerance >= 0:
+    if not number(tolerance, "tolerance") >= 0:
         raise ValueError(f"tolerance must be a number of at least 0, got {tolerance}")
     divergences = tuple(float(one) for one in profile(f, g, up_to))
     running = list(accumulate(divergences, max))

@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     status = 0
     _typed.set(shlex.join(["lengthwise", *given]))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")

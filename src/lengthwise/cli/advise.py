@@ -14,6 +14,7 @@ from rich.console import Console
 from lengthwise._files import replacing
 from lengthwise.cli import typed
 from lengthwise.cli.knobs import task_in, with_knobs
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Advice, advise
 from lengthwise.experiments.folder import note
@@ -106,5 +107,4 @@ def _print(advice: Advice, theory: BesideTheory | None, files: dict[str, str]) -
     console.print()
     console.print(advice_sentence(advice), style="bold", highlight=False)
     console.print()
-    for name, path in files.items():
-        console.print(f"{name:>8}: {path}", highlight=False, soft_wrap=True)
+    print_files(console, files)

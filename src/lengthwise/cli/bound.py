@@ -10,6 +10,7 @@ from rich.console import Console
 
 from lengthwise.bounds import bound
 from lengthwise.cli.models import TwoModels, model_of
+from lengthwise.cli.printing import print_files
 from lengthwise.reporting.bounds import bound_figure, bound_sentence, bound_table
 from lengthwise.reporting.canvas import save_figure
 
@@ -48,5 +49,4 @@ def run(command: Command) -> None:
     if found.theorem not in ("equality", "none"):
         console.print(bound_table(found))
     console.print(bound_sentence(found, alone=g is None), style="bold", highlight=False)
-    for name, path in files.items():
-        console.print(f"{name}: {path}", highlight=False, soft_wrap=True)
+    print_files(console, files)

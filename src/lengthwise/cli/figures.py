@@ -12,6 +12,7 @@ from rich.console import Console
 
 from lengthwise._files import make_folder, replacing
 from lengthwise.cli import typed
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Result, Store, izzo
 from lengthwise.experiments.claims import Claim, attention_claim, claims
@@ -68,8 +69,7 @@ def reproduce_figure(
     for study, rows in zip(chosen, tables, strict=True):
         console.print(sweep_table(plateaus_by(rows, [study.knob]), [study.knob]))
     console.print(claims_table(found))
-    for kind, path in files.items():
-        console.print(f"{kind:>8}: {path}", highlight=False, soft_wrap=True)
+    print_files(console, files)
 
 
 def _claims(chosen: list[Study], tables: list[pd.DataFrame]) -> list[tuple[str, Claim]]:

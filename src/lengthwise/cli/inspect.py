@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from lengthwise.cli.models import LONGEST_PICTURE, input_of, model_of
+from lengthwise.cli.printing import print_files
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.inspection import attention_figure, inspection, inspection_tables
 
@@ -51,4 +52,4 @@ def run(command: Command) -> None:
     console.print(inspection_tables(f))
     outputs = ", ".join(f"{value:.6g}" for value in f(tokens).tolist())
     console.print(f"output on this input: {outputs}", highlight=False)
-    console.print(f"figure: {picture}", highlight=False, soft_wrap=True)
+    print_files(console, {"figure": picture})

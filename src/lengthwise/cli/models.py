@@ -9,9 +9,13 @@ import torch
 import tyro
 from torch import Tensor
 
+from lengthwise._messages import printable
 from lengthwise.limit import LimitTransformer
 from lengthwise.limit.constructions import CONSTRUCTIONS, named
-from lengthwise.sequences import check_length, check_tokens
+from lengthwise.sequences import check_length, check_seed, check_tokens
+
+LONGEST_FILE = 2**28
+"""A file of text has at most so many characters."""
 
 LONGEST_PICTURE = 512
 """Attention is drawn for inputs up to this length."""
@@ -33,6 +37,8 @@ def model_of(text: str) -> LimitTransformer:
     compiled program.
     """
     path = Path(text)
+    if "\0" in text:
+        raise ValueError("a name has no NUL character")
     if (path / "spec.json").is_file():
         from lengthwise.experiments import Store
 
@@ -112,16 +118,14 @@ def _power(text: str, vocabulary: int) -> Tensor:
     return torch.tensor([token for block, times in word.blocks for token in block * times], dtype=torch.long)
 
 
-def check_seed(seed: int) -> None:
-    """Raise ``ValueError`` unless the seed is at least 0."""
-    if seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed}")
-
-
 def file_text(path: Path) -> str:
     """The text of a file of tokens, or one line that says why it cannot be read."""
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(LONGEST_FILE + 1)
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ValueError(f"cannot read {path}: {reason}") from error
+        raise ValueError(f"cannot read {printable(path)}: {reason}") from error
+    if len(text) > LONGEST_FILE:
+        raise ValueError(f"cannot read {printable(path)}: it has more than {LONGEST_FILE:,} characters")
+    return text

@@ -13,12 +13,13 @@ from rich.progress import track
 from torch import Tensor
 
 from lengthwise.bounds import bound
-from lengthwise.cli.models import TwoModels, check_seed, file_text, input_of, model_of
+from lengthwise.cli.models import TwoModels, file_text, input_of, model_of
+from lengthwise.cli.printing import print_files
 from lengthwise.limit import LimitTransformer
 from lengthwise.reporting.bounds import bound_sentence
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.simulation import simulation_figure, simulation_table
-from lengthwise.sequences import Summary, draw_summary, summarize
+from lengthwise.sequences import Summary, check_seed, draw_summary, summarize
 from lengthwise.simulation import Pair, Simulation, simulate
 
 LONGEST_STRING = 10**7
@@ -90,7 +91,7 @@ def run(command: Command) -> None:
         text = ("" if pair.vocabulary <= 10 else ",").join(map(str, shown))
         console.print(f"z: {'...' if found.length > SHOWN else ''}{text}", highlight=False, soft_wrap=True)
     console.print(bound_sentence(needed, alone=command.g is None), highlight=False)
-    console.print(f"figure: {figure}", highlight=False, soft_wrap=True)
+    print_files(console, {"figure": figure})
 
 
 def _input(command: Command, pair: Pair) -> Tensor | Summary:

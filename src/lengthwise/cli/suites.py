@@ -13,6 +13,7 @@ from rich.console import Console
 from lengthwise._files import make_folder, replacing
 from lengthwise._messages import one_line
 from lengthwise.cli import typed
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Run, Store, train
 from lengthwise.experiments.engine import machine_words
@@ -65,8 +66,7 @@ def reproduce_suite(
     console = Console(highlight=False)
     console.print(suite_table(table))
     console.print(agreement_words(table))
-    for name, path in files.items():
-        console.print(f"{name:>8}: {path}", soft_wrap=True)
+    print_files(console, files)
 
 
 def _read(tables: Sequence[Path]) -> pd.DataFrame:

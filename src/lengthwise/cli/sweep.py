@@ -24,6 +24,7 @@ from rich.console import Console
 
 from lengthwise._files import replacing
 from lengthwise.cli import typed
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import train
 from lengthwise.experiments.folder import note
@@ -87,5 +88,4 @@ def run(command: Command) -> None:
         return
     console = Console()
     console.print(sweep_table(measured, knobs) if limits else accuracies_table(measured, knobs))
-    for name, place in files.items():
-        console.print(f"{name:>8}: {place}", highlight=False, soft_wrap=True)
+    print_files(console, files)

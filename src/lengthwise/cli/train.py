@@ -13,6 +13,7 @@ from rich.console import Console
 from lengthwise._files import replacing
 from lengthwise.cli import typed
 from lengthwise.cli.knobs import named_task, task_in, with_knobs
+from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import run_progress
 from lengthwise.experiments import Run, Store
 from lengthwise.experiments.engine import choose_device, train_all
@@ -139,8 +140,7 @@ def run(command: Any) -> None:
         return
     console = Console()
     console.print(run_table(chosen, rows))
-    for name, place in files.items():
-        console.print(f"{name:>8}: {place}", highlight=False, soft_wrap=True)
+    print_files(console, files)
 
 
 def _typical(task: Any) -> Run:

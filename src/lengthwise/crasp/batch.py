@@ -17,6 +17,7 @@ from lengthwise.crasp.batch_plan import most, plan
 from lengthwise.crasp.batch_tile import Tiles, narrowest
 from lengthwise.crasp.nodes import Bool, Ge, Node, in_order
 from lengthwise.crasp.program import Program
+from lengthwise.sequences import whole_numbers
 
 NO_LETTER = -1
 """Stands at the position after the end, and in the padding behind it."""
@@ -45,9 +46,13 @@ def accepts(
     """
     if program.accept is None:
         raise ValueError("this program predicts symbols, it does not accept words")
+    tokens = _words(tokens)
     words, width = tokens.shape
     if lengths is None:
         lengths = torch.full((words,), width, device=tokens.device)
+    lengths = whole_numbers(lengths)
+    if lengths.shape != (words,):
+        raise ValueError(f"lengths must be {words} numbers, one a word, got shape {tuple(lengths.shape)}")
     if words and (int(lengths.min()) < 0 or int(lengths.max()) > width):
         raise ValueError(f"lengths must be between 0 and the number of tokens, {width}")
     ends = lengths.to(tokens.device, torch.long)
@@ -76,7 +81,7 @@ def accepts(
 def outputs(program: Program, tokens: Integer[Tensor, "B T"]) -> dict[str, Truth[Tensor, "B T"]]:
     """The value of every output of a program (``accept``, or its predictions by symbol) at every position."""
     roots = {name: one.node for name, one in program.outputs.items()}
-    found = _gathered(roots.values(), tokens, program.alphabet, 0)
+    found = _gathered(roots.values(), _words(tokens), program.alphabet, 0)
     return {name: found[root] for name, root in roots.items()}
 
 
@@ -87,6 +92,14 @@ def node_values(
     among the tokens is none of the letters.
     """
     return _gathered(wanted, tokens, alphabet, NO_LETTER)
+
+
+def _words(tokens: Tensor) -> Integer[Tensor, "B T"]:
+    """Tokens of a batch of words, or what is wrong with them."""
+    tokens = whole_numbers(tokens)
+    if tokens.dim() != 2:
+        raise ValueError(f"tokens must have two axes, words and positions, got shape {tuple(tokens.shape)}")
+    return tokens
 
 
 def _gathered(
@@ -128,6 +141,8 @@ def _letters(tokens: Tensor, letters: int, lowest: int) -> Tensor:
     """Tokens as narrow integers; raises ``ValueError`` unless they are from the lowest to the last letter."""
     if tokens.dtype not in _WHOLE:
         raise ValueError(f"tokens must be whole numbers, int64 or narrower, got {tokens.dtype}")
+    if not tokens.numel():
+        return tokens.to(narrowest(letters))
     low, high = (int(end) for end in tokens.aminmax())
     if low < lowest or high >= letters:
         raise ValueError(f"tokens must be between {lowest} and {letters - 1}, got {low} to {high}")

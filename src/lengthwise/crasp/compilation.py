@@ -22,14 +22,21 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lengthwise._checks import positive
+from lengthwise._messages import shown
 from lengthwise.crasp.nodes import FALSE, TRUE, And, Bool, Count, Ge, Mod, Node, Not, Or, Sym, in_order
 from lengthwise.crasp.program import Program
 from lengthwise.limit import Activation, Finite, LimitLayer, LimitTransformer
+from lengthwise.sequences import check_length
 
 Form = Literal["heaviside", "relu"]
 
 MOST_NUMBERS = 2**27
 """The weights of a compiled program are at most so many numbers: 1 GiB."""
+
+
+LARGEST = 2**900
+"""Coefficients and constants from here on are not compiled: sums of them would not be finite."""
 
 
 def encode(program: Program, word: str | Sequence[str] | Sequence[int]) -> list[int]:
@@ -50,10 +57,12 @@ def compile(
     """
     if program.accept is None:
         raise ValueError("only programs that accept words are compiled, this one predicts symbols")
-    if form not in ("heaviside", "relu"):
-        raise ValueError(f"form must be heaviside or relu, got {form!r}")
-    if longest < 1:
-        raise ValueError(f"longest must be at least 1, got {longest}")
+    if not isinstance(form, str) or form not in ("heaviside", "relu"):
+        raise ValueError(f"form must be heaviside or relu, got {shown(form)}")
+    check_length(longest, "longest")
+    positive(bits, "bits")
+    if program.precision >= LARGEST:
+        raise ValueError("a number of the program is too large to be a weight in float64")
     return _Compiler(program, form, 4.0 * (longest + 2), bits).transformer()
 
 

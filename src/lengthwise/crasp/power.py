@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
+from lengthwise._messages import one_line, shown
 from lengthwise.crasp.nodes import Node
 from lengthwise.crasp.program import Program
 from lengthwise.crasp.stream import Stream, Value
@@ -149,7 +150,7 @@ def parse_power(text: str, alphabet: Sequence[str]) -> PowerWord:
     for letter in alphabet:
         if re.search(r"[()^\s]", letter):
             raise ValueError(
-                f"letter {letter!r} has no place between ( ) ^ and spaces: make a PowerWord instead"
+                f"letter {shown(letter)} has no place between ( ) ^ and spaces: make a PowerWord instead"
             )
     blocks: list[tuple[tuple[int, ...], int]] = []
     plain: list[int] = []
@@ -181,7 +182,8 @@ def _letter(text: str, at: int, alphabet: Sequence[str]) -> tuple[int, int]:
     """The number of the letter here, and the place after it."""
     fits = [letter for letter in alphabet if text.startswith(letter, at)]
     if not fits:
-        raise ValueError(f"letter {text[at]!r} at place {at + 1} is not in the alphabet {' '.join(alphabet)}")
+        known = one_line(" ".join(alphabet))
+        raise ValueError(f"letter {text[at]!r} at place {at + 1} is not in the alphabet {known}")
     letter = max(fits, key=len)
     return list(alphabet).index(letter), at + len(letter)
 

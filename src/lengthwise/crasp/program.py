@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import lcm
+from operator import index
 from typing import Literal
 
+from lengthwise._checks import several
+from lengthwise._messages import one_line, shown
 from lengthwise.crasp.builder import Formula, formula
 from lengthwise.crasp.nodes import And, Bool, Count, Ge, Mod, Node, Not, Or, Sym, True_, in_order
 
@@ -43,7 +46,7 @@ class Program:
         if not self.alphabet:
             raise ValueError("the alphabet is empty: a program needs at least one letter")
         if len(set(self.alphabet)) != len(self.alphabet):
-            raise ValueError(f"the alphabet names a letter twice: {' '.join(self.alphabet)}")
+            raise ValueError(f"the alphabet names a letter twice: {shown(self.alphabet)}")
         if not all(isinstance(letter, str) and letter for letter in self.alphabet):
             raise ValueError("a letter is a string that is not empty")
         if self.mode not in ("last", "eos"):
@@ -56,7 +59,8 @@ class Program:
             formula(one)
         unknown = sorted({n.letter for n in self.nodes if isinstance(n, Sym)} - set(self.alphabet))
         if unknown:
-            raise ValueError(f"letter {unknown[0]!r} is not in the alphabet {' '.join(self.alphabet)}")
+            known = one_line(" ".join(self.alphabet))
+            raise ValueError(f"letter {shown(unknown[0])} is not in the alphabet {known}")
 
     @property
     def outputs(self) -> dict[str, Formula]:
@@ -127,20 +131,28 @@ class Program:
         """The letters of a word as their numbers in the alphabet."""
         number = {letter: index for index, letter in enumerate(self.alphabet)}
         found = []
-        for place, letter in enumerate(word, start=1):
+        for place, letter in enumerate(word if isinstance(word, str) else several(word, "a word"), start=1):
             if isinstance(letter, str):
                 if letter not in number:
-                    known = " ".join(self.alphabet)
-                    raise ValueError(f"letter {letter!r} at position {place} is not in the alphabet {known}")
+                    known = one_line(" ".join(self.alphabet))
+                    raise ValueError(
+                        f"letter {shown(letter)} at position {place} is not in the alphabet {known}"
+                    )
                 found.append(number[letter])
             else:
-                symbol = int(letter)
-                if not 0 <= symbol < len(self.alphabet) or symbol != letter:
-                    raise ValueError(
-                        f"symbol {letter} at position {place} is not between 0 and {len(self.alphabet) - 1}"
-                    )
-                found.append(symbol)
+                found.append(self._symbol(letter, place))
         return found
+
+    def _symbol(self, letter: object, place: int) -> int:
+        """A symbol number that is not text: a whole number of Python's, NumPy's or PyTorch's."""
+        try:
+            symbol = index(letter)  # pyright: ignore[reportArgumentType]
+        except (TypeError, ValueError, RuntimeError):
+            raise ValueError(f"symbol {shown(letter)} at position {place} is no whole number") from None
+        if not 0 <= symbol < len(self.alphabet):
+            most = len(self.alphabet) - 1
+            raise ValueError(f"symbol {shown(letter)} at position {place} is not between 0 and {most}")
+        return symbol
 
     def __call__(self, word: str | Sequence[str] | Sequence[int]) -> bool:
         """Whether a word, of letters or of symbol numbers, is accepted."""

@@ -7,11 +7,12 @@ same family.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from lengthwise._messages import nearest
+from lengthwise._checks import several
+from lengthwise._messages import nearest, one_line, shown
 from lengthwise.limit import Finite, Infinite, Precision
 from lengthwise.models import DecoderModel, LimitModel
 from lengthwise.tasks import PREDICTION_TASKS, LanguageTask, PredictionTask, Task, task
@@ -106,6 +107,9 @@ class Run:
         and of its model, is changed in all of them.
         """
         parts = {name: changes.pop(name, getattr(self, name)) for name in PARTS}
+        for name in PARTS[:3]:
+            if not is_dataclass(parts[name]) or isinstance(parts[name], type):
+                raise ValueError(f"the {name} of a run must be one, got {shown(parts[name])}")
         known = {name: [field.name for field in fields(parts[name])] for name in PARTS[:3]}
         for change in changes:
             if not any(change in names for names in known.values()):
@@ -148,7 +152,7 @@ def vary(baseline: Run, **changes: Iterable[Any]) -> list[Run]:
     """The baseline with every combination of some changes, the last one changing fastest:
     ``vary(baseline, omega=[4, 8], length=[16, 32], seed=range(5))``. Names are those of ``Run.but``.
     """
-    values = [list(choices) for choices in changes.values()]
+    values = [several(choices, f"the choices of {name}") for name, choices in changes.items()]
     return [baseline.but(**dict(zip(changes, chosen, strict=True))) for chosen in product(*values)]
 
 
@@ -166,8 +170,10 @@ def run_from(specification: Mapping[str, Mapping[str, Any]]) -> Run:
             kinds["training"](**specification["training"]),
             kinds["evaluation"](**specification["evaluation"]),
         )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not the specification of a run: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"not the specification of a run: it lacks {shown(error.args[0])}") from error
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"not the specification of a run: {one_line(error)}") from error
 
 
 def _task_from(told: Mapping[str, Any]) -> Any:
@@ -216,12 +222,12 @@ def _precision_from_json(data: Mapping[str, Any]) -> Precision:
         return Finite(data["bits"])
     if data["kind"] == "infinite":
         return Infinite()
-    raise ValueError(f"precision must be finite or infinite, got {data['kind']!r}")
+    raise ValueError(f"precision must be finite or infinite, got {shown(data['kind'])}")
 
 
 def _sort(value: object) -> str:
     """What somebody gave in place of something else."""
-    return _a(type(value)) if hasattr(value, "__dataclass_fields__") else repr(value)
+    return _a(type(value)) if is_dataclass(value) and not isinstance(value, type) else shown(value)
 
 
 def _a(kind: type[Any]) -> str:

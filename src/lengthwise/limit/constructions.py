@@ -7,10 +7,14 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from lengthwise._messages import nearest
+from lengthwise._checks import number, positive, whole
+from lengthwise._messages import nearest, shown
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitLayer, LimitTransformer
 from lengthwise.sequences import check_tokens
+
+MOST_WEIGHTS, MOST_KNOTS = 2**27, 2**24
+"""No construction has more weights (a gigabyte), and SimpleTask no more knots."""
 
 
 def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransformer:
@@ -21,9 +25,8 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     has a unit for the left end of each step and one for the constant. Within ``simple_task_error`` of
     SimpleTask on every string of every length, in every precision (``bits=math.inf``: infinite).
     """
-    _positive(omega, "omega")
-    if knots < 1:
-        raise ValueError(f"knots must be at least 1, got {knots}")
+    positive(omega, "omega")
+    whole(knots, "knots", 1, MOST_KNOTS)
     precision = _precision(bits)
     value, mean, out = range(3)
     embedding, positions, key_query, to_mean, readout = _zeros((2, 3), (1, 3), (1, 3, 3), (1, 3, 3), (1, 3))
@@ -56,6 +59,8 @@ def mod_p(period: int, residue: int, *, bits: float = 16, margin: float | None =
     Without a margin it is ``bits``, and that length 2. In infinite precision (``bits=math.inf``) attention
     is never hard: every other position keeps e^-margin of the weight of one of these.
     """
+    whole(period, "period", 1)
+    whole(residue, "residue", 0, period - 1)
     precision = _precision(bits)
     if margin is None:
         if isinstance(precision, Infinite):
@@ -63,11 +68,7 @@ def mod_p(period: int, residue: int, *, bits: float = 16, margin: float | None =
                 "in infinite precision (bits=inf) the construction needs a margin, as in margin=8"
             )
         margin = bits
-    _positive(margin, "margin")
-    if period < 1:
-        raise ValueError(f"period must be at least 1, got {period}")
-    if not 0 <= residue < period:
-        raise ValueError(f"residue must be between 0 and {period - 1}, got {residue}")
+    positive(margin, "margin")
     one, constant, out, first = range(4)
     width = first + period
     embedding, positions, key_query, to_out, readout = _zeros(
@@ -97,12 +98,12 @@ def k_gram(k: int, vocabulary: int, tolerance: float, *, margin: float | None = 
     """
     beta = _k_gram_beta(k, vocabulary, tolerance)
     if margin is not None:
-        _positive(margin, "margin")
+        positive(margin, "margin")
         beta = margin
     width = (k + 2) * vocabulary
+    embedding, positions, readout = _zeros((vocabulary, width), (1, width), (vocabulary, width))
     block = [slice(t * vocabulary, (t + 1) * vocabulary) for t in range(k + 2)]
     eye = torch.eye(vocabulary, dtype=torch.float64)
-    embedding, positions, readout = _zeros((vocabulary, width), (1, width), (vocabulary, width))
     embedding[:, block[0]] = eye
     readout[:, block[k + 1]] = eye
     no_logits, copy, local = _zeros((k, width, width), (k, width, width), (k, k + 1))
@@ -179,9 +180,9 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
     If M = k L is a whole number, the first length with f > 0 is M^k + 1: N_j = M^j for j < k and
     N_k = M^k + 1 make the sum smaller than k/M = 1/L.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    _positive(slope, "slope")
+    whole(k, "k", 1)
+    positive(slope, "slope")
+    positive(bits, "bits")
     heads = k + 1
     width = 2 * heads + 1  # which token, what each head says, and the output
     embedding, positions, key_query, value, readout = _zeros(
@@ -202,14 +203,14 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
 
 def constant(vocabulary: int, outputs: int = 1, value: float = 0.0, *, bits: float = 16) -> LimitTransformer:
     """f(x) = ``value`` in each of its outputs, on every string: without heads and hidden units."""
-    for name, number in (("vocabulary", vocabulary), ("outputs", outputs)):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number}")
-    embedding = torch.ones(vocabulary, 1, dtype=torch.float64)
-    readout = torch.full((outputs, 1), value, dtype=torch.float64)
-    positions, no_heads, no_local, mlp_in, mlp_bias, mlp_out = _zeros(
-        (1, 1), (0, 1, 1), (0, 1), (0, 1), (0,), (1, 0)
+    whole(vocabulary, "vocabulary", 1)
+    whole(outputs, "outputs", 1)
+    positive(bits, "bits")
+    embedding, readout, positions, no_heads, no_local, mlp_in, mlp_bias, mlp_out = _zeros(
+        (vocabulary, 1), (outputs, 1), (1, 1), (0, 1, 1), (0, 1), (0, 1), (0,), (1, 0)
     )
+    embedding += 1.0
+    readout += number(value, "value")
     layer = LimitLayer(no_heads, no_heads, no_local, mlp_in, mlp_bias, mlp_out)
     return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
 
@@ -231,40 +232,39 @@ def named(text: str) -> LimitTransformer:
     """The construction that a text names, such as "simple" or "modp:period=5,residue=2"."""
     name, _, given = text.partition(":")
     if name not in CONSTRUCTIONS:
-        raise ValueError(f"there is no construction {name!r}{nearest(name, list(CONSTRUCTIONS))}")
+        raise ValueError(f"there is no construction {shown(name)}{nearest(name, list(CONSTRUCTIONS))}")
     make, defaults = CONSTRUCTIONS[name]
     parameters = dict(defaults)
     for part in given.split(",") if given else []:
         key, equals, value = part.partition("=")
         if not equals:
-            raise ValueError(f"expected {name}:NAME=NUMBER,..., got {part!r} in {text!r}")
+            raise ValueError(f"expected {name}:NAME=NUMBER,..., got {shown(part)} in {shown(text)}")
         if key not in defaults:
-            raise ValueError(f"construction {name!r} has no parameter {key!r}{nearest(key, list(defaults))}")
+            raise ValueError(
+                f"construction {name!r} has no parameter {shown(key)}{nearest(key, list(defaults))}"
+            )
         kind = int if isinstance(defaults[key], int) else float
         try:
             parameters[key] = kind(value)
         except ValueError:
             sort = "a whole number" if kind is int else "a number"
-            raise ValueError(f"{key} of construction {name!r} must be {sort}, got {value!r}") from None
+            raise ValueError(f"{key} of construction {name!r} must be {sort}, got {shown(value)}") from None
     return make(**parameters)
 
 
 def _k_gram_beta(k: int, vocabulary: int, tolerance: float) -> float:
-    for name, number in (("k", k), ("vocabulary", vocabulary)):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number}")
-    _positive(tolerance, "tolerance")
-    return k * math.log(vocabulary) + math.log(2 / min(tolerance, 1.0))
+    whole(k, "k", 1)
+    whole(vocabulary, "vocabulary", 1)
+    positive(tolerance, "tolerance")
+    return k * math.log(vocabulary) + math.log(2) - math.log(min(tolerance, 1.0))
 
 
 def _precision(bits: float) -> Finite | Infinite:
-    return Infinite() if bits == math.inf else Finite(bits)
+    return Infinite() if number(bits, "bits") == math.inf else Finite(positive(bits, "bits"))
 
 
 def _zeros(*shapes: tuple[int, ...]) -> list[Tensor]:
+    size = sum(math.prod(shape) for shape in shapes)
+    if size > MOST_WEIGHTS:
+        raise ValueError(f"this model would have {shown(size)} weights, more than {MOST_WEIGHTS:,}")
     return [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
-
-
-def _positive(number: float, name: str) -> None:
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {number}")

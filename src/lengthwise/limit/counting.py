@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from lengthwise._messages import shown
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitTransformer
 from lengthwise.sequences import Summary, residue_sizes, summarize
@@ -26,7 +27,17 @@ def check_summary(f: LimitTransformer, summary: Summary) -> Summary:
     Counts and length must belong together: of the far positions 1 .. T - locality - 1, the number with
     each residue is fixed by T.
     """
+    for name in ("counts", "suffix", "length"):
+        if not isinstance(getattr(summary, name, None), Tensor):
+            raise ValueError(f"a summary holds tensors, got {shown(getattr(summary, name, None))} for {name}")
     counts, suffix = summary.counts, summary.suffix
+    if counts.dim() < 2 or suffix.dim() < 1 or counts.shape[:-2] != suffix.shape[:-1]:
+        shapes = f"{tuple(counts.shape)} and {tuple(suffix.shape)}"
+        raise ValueError(f"counts and suffix must have one batch, got shapes {shapes}")
+    if counts.dtype == torch.bool or counts.is_complex() or _fractions(suffix) or _fractions(summary.length):
+        raise ValueError("counts, suffix and length of a summary must be whole numbers")
+    if not _broadcasts(summary.length.shape, suffix.shape[:-1]):
+        raise ValueError(f"length has shape {tuple(summary.length.shape)}, expected one number a string")
     expected = (f.vocabulary, f.period)
     if tuple(counts.shape[-2:]) != expected:
         raise ValueError(f"counts end in shape {tuple(counts.shape[-2:])}, expected {expected}, types")
@@ -45,6 +56,15 @@ def check_summary(f: LimitTransformer, summary: Summary) -> Summary:
     if (counts.sum(-2) != residue_sizes(length - f.locality - 1, f.period)).any():
         raise ValueError("counts do not add up to the number of far positions with each residue")
     return Summary(counts, suffix, length)
+
+
+def _fractions(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
+
+
+def _broadcasts(shape: torch.Size, batch: torch.Size) -> bool:
+    ends = list(zip(reversed(shape), reversed(batch), strict=False))
+    return len(shape) <= len(batch) and all(one in (1, other) for one, other in ends)
 
 
 def evaluate_summary(f: LimitTransformer, summary: Summary) -> Float[Tensor, "B o"]:

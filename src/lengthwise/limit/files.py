@@ -38,8 +38,10 @@ def load(path: Path | str) -> LimitTransformer:
             about = json.loads(header["model"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         return _build(about, tensors)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read as a limit transformer: {one_line(error)}") from error
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{one_line(path)} cannot be read as a limit transformer: {one_line(error)}"
+        ) from error
 
 
 def _build(about: dict[str, Any], tensors: dict[str, Any]) -> LimitTransformer:

@@ -1,7 +1,8 @@
 """How exactly attention is computed: the two precisions of the theory."""
 
-import math
 from dataclasses import dataclass
+
+from lengthwise._checks import positive
 
 
 @dataclass(frozen=True)
@@ -11,10 +12,7 @@ class Finite:
     bits: float
 
     def __post_init__(self) -> None:
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int | float):
-            raise ValueError(f"bits must be a number, got {self.bits!r}")
-        if not (math.isfinite(self.bits) and self.bits > 0):
-            raise ValueError(f"bits must be positive and finite, got {self.bits}")
+        positive(self.bits, "bits")
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class _FirstLayer:
         layer = self.layer
         each = max(layer.heads * (self.kinds + self.window), self.kinds, layer.width, layer.hidden)
         numbers = NUMBERS_ON_GPU if self.tokens.is_cuda else NUMBERS
-        return max(1, numbers // (each * len(self.tokens)))
+        return max(1, numbers // max(1, each * len(self.tokens)))
 
     def last(self) -> Float[Tensor, "B d"]:
         """The stream at the last position."""

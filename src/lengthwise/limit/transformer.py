@@ -8,8 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lengthwise._messages import shown
 from lengthwise.limit.precision import Finite, Infinite, Precision
-from lengthwise.sequences import Summary, check_tokens
+from lengthwise.sequences import Summary, check_tokens, whole_numbers
 
 Activation = Literal["relu", "heaviside"]
 
@@ -44,8 +45,8 @@ class LimitLayer:
         _same_shape("local", self.local, (heads, max(self.local.shape[1], 1)), "(heads, tau + 1)")
         _same_shape("mlp_in", self.mlp_in, (hidden, width), "(hidden, width)")
         _same_shape("mlp_out", self.mlp_out, (width, hidden), "(width, hidden)")
-        if self.activation not in ("relu", "heaviside"):
-            raise ValueError(f"activation must be 'relu' or 'heaviside', got {self.activation!r}")
+        if not isinstance(self.activation, str) or self.activation not in ("relu", "heaviside"):
+            raise ValueError(f"activation must be 'relu' or 'heaviside', got {shown(self.activation)}")
 
     @property
     def width(self) -> int:
@@ -113,7 +114,7 @@ class LimitTransformer:
             expected = (layer.heads, width, width)
             _same_shape(f"layers[{index}].key_query", layer.key_query, expected, "(heads, width, width)")
         if not isinstance(self.precision, Finite | Infinite):
-            raise ValueError(f"precision must be Finite(bits) or Infinite(), got {self.precision!r}")
+            raise ValueError(f"precision must be Finite(bits) or Infinite(), got {shown(self.precision)}")
         devices = {tensor.device for tensor in self.tensors().values()}
         if len(devices) > 1:
             raise ValueError(f"all tensors must be on one device, got {sorted(map(str, devices))}")
@@ -195,8 +196,9 @@ class LimitTransformer:
         from lengthwise.limit.prefixes import evaluate_two_layers
         from lengthwise.limit.reference import stream
 
-        if method not in ("fast", "reference"):
-            raise ValueError(f"method must be 'fast' or 'reference', got {method!r}")
+        if not isinstance(method, str) or method not in ("fast", "reference"):
+            raise ValueError(f"method must be 'fast' or 'reference', got {shown(method)}")
+        tokens = whole_numbers(tokens, self.embedding.device)
         batch = self._batch(tokens)
         if method == "fast" and len(self.layers) == 1:
             output = evaluate_tokens(self, batch)  # which checks the tokens as it counts them
@@ -206,7 +208,7 @@ class LimitTransformer:
                 output = evaluate_two_layers(self, batch)
             else:
                 output = stream(self, batch.long())[:, -1] @ self.readout.mT
-        return output if torch.as_tensor(tokens).dim() == 2 else output[0]
+        return _finite(output if tokens.dim() == 2 else output[0])
 
     def evaluate_counts(self, summary: Summary) -> Tensor:
         """The output of a one-layer model at the end of strings known only by their summaries, of any
@@ -216,7 +218,8 @@ class LimitTransformer:
 
         if len(self.layers) != 1:
             raise ValueError(f"evaluate_counts needs a model of one layer, this one has {len(self.layers)}")
-        return evaluate_summary(self, check_summary(self, summary)).reshape(*summary.suffix.shape[:-1], -1)
+        output = evaluate_summary(self, check_summary(self, summary))
+        return _finite(output.reshape(*summary.suffix.shape[:-1], self.outputs))
 
     def at_infinity(self, frequencies: Tensor) -> Tensor:
         """What the output tends to on endless strings with these frequencies of windows: see
@@ -226,16 +229,13 @@ class LimitTransformer:
 
         return at_infinity(self, frequencies)
 
-    def _batch(self, tokens: Tensor | Sequence[int]) -> Tensor:
-        """The tokens as a batch (B, T) on the model's device, or what is wrong with their shape."""
-        batch = torch.as_tensor(tokens, device=self.embedding.device)
-        if batch.dim() not in (1, 2):
-            raise ValueError(f"tokens must have one or two axes, got shape {tuple(batch.shape)}")
-        if batch.shape[-1] == 0:
+    def _batch(self, tokens: Tensor) -> Tensor:
+        """The tokens as a batch (B, T), or what is wrong with their shape."""
+        if tokens.dim() not in (1, 2):
+            raise ValueError(f"tokens must have one or two axes, got shape {tuple(tokens.shape)}")
+        if tokens.shape[-1] == 0:
             raise ValueError("tokens is empty: a string has at least one token")
-        if batch.is_floating_point() or batch.is_complex() or batch.dtype == torch.bool:
-            raise ValueError(f"tokens must be whole numbers, got {batch.dtype}")
-        return batch.reshape(-1, batch.shape[-1])
+        return tokens.reshape(-1, tokens.shape[-1])
 
     def logit_margin(self) -> float:
         """gamma(f), of a one-layer model in finite precision: see ``lengthwise.limit.margins``."""
@@ -279,6 +279,13 @@ class LimitTransformer:
         from lengthwise.limit.files import load
 
         return load(path)
+
+
+def _finite(output: Tensor) -> Tensor:
+    """An output, unless weights were so large that numbers on the way were not finite."""
+    if not torch.isfinite(output).all():
+        raise ValueError("the output is not finite: with weights as large as these, float64 overflows")
+    return output
 
 
 def _weights(tensor: object, name: str, axes: int) -> Tensor:

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lengthwise._checks import whole
+from lengthwise._messages import shown
 from lengthwise.models.decoder_forward import Shape, Streams, fold, forward_counts, forward_streams
 from lengthwise.models.mup import Role
 from lengthwise.models.positions import BUCKETS, DEVIATION, SCHEMES, Positions, sinusoids
@@ -45,13 +47,11 @@ class DecoderModel:
 
     def __post_init__(self) -> None:
         for name in ("layers", "heads", "width", "position_range"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if self.positions not in SCHEMES:
-            raise ValueError(f"positions must be one of {', '.join(SCHEMES)}, got {self.positions!r}")
+            whole(getattr(self, name), name, 1)
+        if not isinstance(self.positions, str) or self.positions not in SCHEMES:
+            raise ValueError(f"positions must be one of {', '.join(SCHEMES)}, got {shown(self.positions)}")
         if not isinstance(self.log_scaling, bool):
-            raise ValueError(f"log_scaling must be true or false, got {self.log_scaling!r}")
+            raise ValueError(f"log_scaling must be true or false, got {shown(self.log_scaling)}")
         if self.width % self.heads:
             raise ValueError(f"the width, {self.width}, must be a multiple of the {self.heads} heads")
         if self.positions == "rotary" and self.width // self.heads % 2:

@@ -15,6 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import embedding, one_hot
 
+from lengthwise._checks import whole
+from lengthwise._messages import shown
 from lengthwise.limit import Activation, Finite, Infinite, LimitTransformer, Precision
 from lengthwise.limit.infinity import Layer, outputs_at_infinity
 from lengthwise.models import mup
@@ -48,11 +50,9 @@ class LimitModel:
 
     def __post_init__(self) -> None:
         for name, least in (("width", 1), ("hidden", 0), ("heads", 0), ("layers", 1), ("period", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-        if self.locality is not None and (not isinstance(self.locality, int) or self.locality < 0):
-            raise ValueError(f"locality must be None or a whole number of at least 0, got {self.locality!r}")
+            whole(getattr(self, name), name, least)
+        if self.locality is not None:
+            whole(self.locality, "locality, unless it is None,", 0)
         if self.local_heads is not None and (
             isinstance(self.local_heads, bool)
             or not isinstance(self.local_heads, int)
@@ -60,8 +60,10 @@ class LimitModel:
         ):
             raise ValueError(
                 f"local_heads must be None or a whole number from 0 to the number of heads, {self.heads}, "
-                f"got {self.local_heads!r}"
+                f"got {shown(self.local_heads)}"
             )
+        if not isinstance(self.precision, Finite | Infinite):
+            raise ValueError(f"precision must be Finite(bits) or Infinite(), got {shown(self.precision)}")
         if self.layers > 2:
             raise ValueError(f"layers must be 1 or 2: ensembles of {self.layers} layers are not implemented")
         if self.layers == 2 and not isinstance(self.precision, Infinite):

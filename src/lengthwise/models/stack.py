@@ -4,12 +4,16 @@ One buffer holds all values and one all gradients, so that an optimiser step is 
 many parameters there are, and no operation mixes two models.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from lengthwise.models.mup import Role
+
+MOST_PARAMETERS = 2**31
+"""No model has more."""
 
 
 class Stack:
@@ -27,7 +31,12 @@ class Stack:
     ) -> None:
         self.roles = dict(roles)
         self.size = len(generators)
-        total = self.size * sum(_numel(role) for role in roles.values())
+        each = sum(math.prod(role.shape) for role in roles.values())
+        if each > MOST_PARAMETERS:
+            raise ValueError(
+                f"the model would have {each:,} parameters, more than {MOST_PARAMETERS:,}: make it smaller"
+            )
+        total = self.size * each
         self.values = torch.zeros(total, dtype=dtype, device=device)
         self.gradients = torch.zeros_like(self.values)
         for name, block in self._blocks(self.values):
@@ -54,7 +63,7 @@ class Stack:
     def _blocks(self, buffer: Tensor):
         start = 0
         for name, role in self.roles.items():
-            end = start + self.size * _numel(role)
+            end = start + self.size * math.prod(role.shape)
             yield name, buffer[start:end].view(self.size, *role.shape)
             start = end
 
@@ -102,7 +111,3 @@ class Stack:
         with torch.no_grad():
             for name, stacked in self.parameters.items():
                 stacked[model].copy_(weights[name])
-
-
-def _numel(role: Role) -> int:
-    return torch.Size(role.shape).numel()

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
+from lengthwise._messages import printable
 from lengthwise.crasp import Family, Program, Trace, Verdict, text_of
 from lengthwise.reporting.canvas import GREY, STYLE, new_figure
 
@@ -65,11 +66,16 @@ def trace_table(found: Trace) -> Table:
     )
     table.add_column("", overflow="fold")
     for letter in found.letters[shown]:
-        table.add_column(Text(letter or "$"), justify="right")
+        table.add_column(Text(printable(letter or "$")), justify="right")
     for part, counts, values in zip(found.parts, found.counts, found.values, strict=True):
         cells = [str(value) if counts else ("+" if value else ".") for value in values[shown]]
         table.add_row(Text(_short(part)), *cells)
     return table
+
+
+def _unread(text: str) -> str:
+    """A text that matplotlib shows as it is: between two $ it would read mathematics."""
+    return printable(text).replace("$", r"\$")
 
 
 def trace_figure(found: Trace) -> Figure:
@@ -86,8 +92,10 @@ def trace_figure(found: Trace) -> Figure:
                 if counts and columns <= 60:
                     axes.text(column, row, str(value), ha="center", va="center", fontsize=7, color=GREY)
         axes.imshow(shade, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
-        axes.set_yticks(range(rows), [_short(part) for part in found.parts], fontsize=7, family="monospace")
-        axes.set_xticks(range(columns), [letter or "$" for letter in found.letters], fontsize=7)
+        axes.set_yticks(
+            range(rows), [_unread(_short(part)) for part in found.parts], fontsize=7, family="monospace"
+        )
+        axes.set_xticks(range(columns), [_unread(letter or "$") for letter in found.letters], fontsize=7)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)

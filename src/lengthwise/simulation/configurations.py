@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lengthwise._messages import shown
 from lengthwise.limit.precision import Finite, Infinite
 from lengthwise.limit.transformer import LimitTransformer
 from lengthwise.sequences import BEFORE_START, Summary, check_length
@@ -89,7 +90,9 @@ class Configurations:
     def check(self, most: int) -> None:
         """Raise ``ValueError`` if there are more than that."""
         if self.number > most:
-            raise ValueError(f"there are {self.number} configurations, more than {most}, {self.formula()}")
+            raise ValueError(
+                f"there are {shown(self.number)} configurations, more than {most}, {self.formula()}"
+            )
 
     def distances(
         self,

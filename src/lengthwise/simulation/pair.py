@@ -9,7 +9,7 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lengthwise.limit import LimitTransformer
-from lengthwise.sequences import Summary, check_tokens
+from lengthwise.sequences import Summary, check_tokens, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,11 @@ class Pair:
 
     def word(self, tokens: Tensor | Sequence[int]) -> Integer[Tensor, "T"]:
         """The tokens as one string over the vocabulary, or what keeps them from being one."""
-        word = torch.as_tensor(tokens, device=self.f.embedding.device)
+        word = whole_numbers(tokens, self.f.embedding.device)
         if word.dim() != 1 or word.numel() == 0:
             raise ValueError(
                 f"tokens must be one string of at least one token, got shape {tuple(word.shape)}"
             )
-        if word.is_floating_point() or word.is_complex() or word.dtype == torch.bool:
-            raise ValueError(f"tokens must be whole numbers, got {word.dtype}")
         check_tokens(word, self.vocabulary)
         return word.long()
 

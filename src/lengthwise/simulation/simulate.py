@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from lengthwise._checks import number, whole
+from lengthwise._messages import shown
 from lengthwise.limit import Finite, Infinite, LimitTransformer
 from lengthwise.limit.counting import check_summary
-from lengthwise.sequences import Summary, summarize
+from lengthwise.sequences import Summary, check_length, check_seed, summarize
 from lengthwise.simulation.one_layer import simulate_counts
 from lengthwise.simulation.pair import Pair
 from lengthwise.simulation.result import Method, Simulation
@@ -44,10 +46,14 @@ def simulate(
     There z has at most ``length`` tokens if that is given, otherwise the fewest on a grid of lengths for
     which the measured errors are within the tolerance. If nothing shorter than x serves, z is x.
     """
-    if not tolerance >= 0:
+    if not number(tolerance, "tolerance") >= 0:
         raise ValueError(f"tolerance must be a number of at least 0, got {tolerance}")
-    if not time_limit > 0:
+    if not number(time_limit, "time_limit") > 0:
         raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
+    check_seed(seed)
+    whole(draws, "draws", 1)
+    if length is not None:
+        check_length(length)
     pair = Pair.of(f, g)
     finite = all(len(model.layers) == 1 and isinstance(model.precision, Finite) for model in pair.models)
     infinite = pair.layers <= 2 and all(isinstance(model.precision, Infinite) for model in pair.models)
@@ -56,10 +62,10 @@ def simulate(
             "simulation needs two models of one layer in finite precision, or of one or two layers in "
             f"infinite precision; got {_kind(f)} and {_kind(g)}"
         )
-    method = method or ("counts" if finite else "balanced")
+    method = ("counts" if finite else "balanced") if method is None else method
     methods = ("counts", "shortest") if finite else ("markov", "stratified", "balanced")
-    if method not in methods:
-        raise ValueError(f"method must be one of {', '.join(methods)} for {_kind(f)}, got {method!r}")
+    if not isinstance(method, str) or method not in methods:
+        raise ValueError(f"method must be one of {', '.join(methods)} for {_kind(f)}, got {shown(method)}")
     if infinite:
         from lengthwise.simulation.runs import simulate_runs
 

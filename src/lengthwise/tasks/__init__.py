@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from lengthwise._messages import nearest
+from lengthwise._messages import nearest, shown
 from lengthwise.tasks._interface import CountTask, SequentialTask, StationaryTask, Task, Theory
 from lengthwise.tasks._prediction import Examples, PredictionTask
 from lengthwise.tasks.algorithmic import ALGORITHMIC
@@ -48,13 +48,13 @@ def task(name: str, **knobs: object) -> Any:
 
     A ``Task`` or a ``PredictionTask``, as the name says.
     """
-    kind = TASKS.get(name) or PREDICTION_TASKS.get(name)
+    kind = (TASKS.get(name) or PREDICTION_TASKS.get(name)) if isinstance(name, str) else None
     if kind is None:
-        raise ValueError(f"there is no task {name!r}{nearest(name, [*TASKS, *PREDICTION_TASKS])}")
+        raise ValueError(f"there is no task {shown(name)}{nearest(name, [*TASKS, *PREDICTION_TASKS])}")
     known = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
     for knob in knobs:
         if knob not in known:
-            raise ValueError(f"task {name!r} has no knob {knob!r}{nearest(knob, known)}")
+            raise ValueError(f"task {name!r} has no knob {shown(knob)}{nearest(knob, known)}")
     return kind(**knobs)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lengthwise.sequences import BEFORE_START, Summary, check_length, residue_sizes
-from lengthwise.tasks._interface import CountTask
+from lengthwise.tasks._interface import CountTask, check_together
 
 
 def token_probabilities(
@@ -100,6 +100,7 @@ class DirichletTask(CountTask):
     def sample(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "{batch} {length}"]:
         """Strings with their own token probabilities."""
         self.check_length(length)
+        check_together(batch, length)
         return sample_tokens(self._probabilities(batch, generator), length, generator)
 
     def sample_counts(
@@ -113,6 +114,7 @@ class DirichletTask(CountTask):
     ) -> Summary:
         """Summaries of strings with their own token probabilities."""
         self.check_length(length if isinstance(length, int) else int(length.min()))
+        check_together(batch, period * self.vocabulary + locality)
         probabilities = self._probabilities(batch, generator)
         return sample_counts(probabilities, length, generator, period=period, locality=locality)
 

@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lengthwise.sequences import Summary, check_length
+from lengthwise._checks import whole
+from lengthwise._messages import shown
+from lengthwise.sequences import LONGEST_WRITTEN, Summary, check_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,16 @@ class Theory:
     in_crasp: bool | None
     in_positional: bool | None = None
     statement: str
+
+
+def check_together(batch: int, numbers: int) -> None:
+    """Raise ``ValueError`` if a batch holds more numbers than are ever made at once."""
+    whole(batch, "batch", 1)
+    if batch * numbers > LONGEST_WRITTEN:
+        raise ValueError(
+            f"{batch} strings that take {shown(numbers)} numbers each are too many to be made at once: "
+            "take fewer or shorter ones"
+        )
 
 
 class Task(ABC):

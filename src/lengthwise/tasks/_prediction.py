@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lengthwise.tasks._checks import whole
+from lengthwise._checks import whole
 from lengthwise.tasks._interface import Theory
 
 BEGIN, SEPARATOR, END = "<bos>", "<sep>", "<eos>"
@@ -156,10 +156,14 @@ class PredictionTask(ABC):
         return (good | ~examples.scored).all(-1)
 
 
+LONGEST_INPUT = 2**20
+"""Inputs of decoders have at most so many symbols."""
+
+
 def check_range(low: int, high: int) -> None:
     """Raise ``ValueError`` unless these are the ends of a range of lengths."""
     whole(low, "the shortest length", 0)
-    whole(high, "the longest length", 0)
+    whole(high, "the longest length", 0, LONGEST_INPUT)
     if low > high:
         raise ValueError(f"the shortest length {low} is larger than the longest, {high}")
 

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from lengthwise._messages import shown
 from lengthwise.automata import (
     DFA,
     compile_regex,
@@ -156,8 +157,8 @@ def define(
     name: str, expression: str, letters: str = "", title: str | None = None, known: Theory | None = None
 ) -> type[LanguageTask]:
     """The task of a language that has a name of its own: the same class for the same language."""
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise ValueError(f"a name has small letters, digits and hyphens between them, got {name!r}")
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise ValueError(f"a name has small letters, digits and hyphens between them, got {shown(name)}")
     whole = LanguageTask(expression=expression, letters=letters)
     return _named(name, whole.expression, whole.letters, title or expression, known)
 

@@ -8,15 +8,21 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lengthwise._checks import check_concentration, whole
+from lengthwise._messages import shown
 from lengthwise.tasks import _dirichlet
-from lengthwise.tasks._checks import positive, whole
-from lengthwise.tasks._interface import StationaryTask, Theory
+from lengthwise.tasks._interface import StationaryTask, Theory, check_together
 
 Data = Literal["markov", "dirichlet", "uniform"]
 
 CHAINS = {"cpu": 0, "cuda": 2**21}
 """Up to how many chains a device follows at once by cutting strings into pieces. On a GPU a step of fewer is
 all overhead; on a CPU more of them cost more than the steps that they save."""
+
+
+MOST_CONTEXT, MOST_TOKENS, MOST_CONTEXTS, MOST_NUMBERED = 64, 2**16, 2**20, 2**62
+"""A context has at most so many tokens, and there are so many of these; a chain goes through so many
+contexts, and elsewhere so many are told apart by their numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +47,15 @@ class KGramTask(StationaryTask):
     concentration: float = field(default=1.0, metadata={"about": "of the symmetric Dirichlet prior"})
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", 1)
-        whole(self.vocabulary, "vocabulary", 1)
-        if self.data not in ("markov", "dirichlet", "uniform"):
-            raise ValueError(f"data must be markov, dirichlet or uniform, got {self.data!r}")
-        object.__setattr__(self, "concentration", positive(self.concentration, "concentration"))
+        whole(self.k, "k", 1, MOST_CONTEXT)
+        whole(self.vocabulary, "vocabulary", 1, MOST_TOKENS)
+        if not isinstance(self.data, str) or self.data not in ("markov", "dirichlet", "uniform"):
+            raise ValueError(f"data must be markov, dirichlet or uniform, got {shown(self.data)}")
+        most = MOST_CONTEXTS if self.data == "markov" else MOST_NUMBERED
+        if self.vocabulary**self.k > most:
+            told = f"{self.vocabulary}^{self.k} contexts, more than {most:,}"
+            raise ValueError(f"there are {told}: take a smaller k or vocabulary")
+        object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
     @property
     def alphabet(self) -> tuple[str, ...]:
@@ -78,8 +88,10 @@ class KGramTask(StationaryTask):
         one generator gives strings of any length the same distributions.
         """
         self.check_length(length)
+        check_together(batch, length)
         rows = {"markov": self.vocabulary**self.k, "dirichlet": 1, "uniform": 0}[self.data]
         size, alpha = self.vocabulary, self.concentration
+        check_together(batch, rows * size)
         chances = _dirichlet.token_probabilities(batch * rows, size, alpha, generator)
         shape = length, batch
         uniform = torch.rand(shape, dtype=torch.float64, device=generator.device, generator=generator)

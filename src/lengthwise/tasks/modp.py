@@ -7,10 +7,13 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from lengthwise._checks import check_concentration, whole
 from lengthwise.sequences import Summary, counts
-from lengthwise.tasks._checks import positive, whole
 from lengthwise.tasks._dirichlet import CONCENTRATION, DirichletTask
 from lengthwise.tasks._interface import Theory
+
+MOST_PERIOD = 2**16
+"""Counts are by residues modulo at most this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +32,9 @@ class ModPTask(DirichletTask):
     concentration: float = field(default=1.0, metadata={"about": CONCENTRATION})
 
     def __post_init__(self) -> None:
-        whole(self.period, "period", 1)
+        whole(self.period, "period", 1, MOST_PERIOD)
         whole(self.residue, "residue", 0, self.period - 1)
-        object.__setattr__(self, "concentration", positive(self.concentration, "concentration"))
+        object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
     @property
     def shortest(self) -> int:

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
+from lengthwise._checks import check_concentration, positive
 from lengthwise.sequences import Summary, counts
-from lengthwise.tasks._checks import positive
 from lengthwise.tasks._dirichlet import CONCENTRATION, DirichletTask
 from lengthwise.tasks._interface import Theory
 
@@ -31,8 +31,8 @@ class SimpleTask(DirichletTask):
     concentration: float = field(default=1.0, metadata={"about": CONCENTRATION})
 
     def __post_init__(self) -> None:
-        for knob in ("omega", "concentration"):
-            object.__setattr__(self, knob, positive(getattr(self, knob), knob))
+        object.__setattr__(self, "omega", positive(self.omega, "omega"))
+        object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
     @property
     def outputs(self) -> int:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lengthwise.sequences import check_length
+from lengthwise._checks import positive, several, whole
+from lengthwise._messages import shown
+from lengthwise.sequences import check_length, check_seed
 
-
-def _at_least(value: object, least: int, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+MOST_STEPS, MOST_SEQUENCES = 2**40, 2**24
+"""No training has more steps, and no batch or test more sequences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,10 @@ class Training:
             if self.shortest > self.length:
                 most = f"at most the longest, {self.length}"
                 raise ValueError(f"shortest training length must be {most}, got {self.shortest}")
-        _at_least(self.steps, 1, "steps")
-        _at_least(self.batch, 1, "batch")
-        _at_least(self.seed, 0, "seed")
-        if not (isinstance(self.learning_rate, int | float) and 0 < self.learning_rate < float("inf")):
-            raise ValueError(f"learning_rate must be positive and finite, got {self.learning_rate!r}")
-        object.__setattr__(self, "learning_rate", float(self.learning_rate))
+        whole(self.steps, "steps", 1, MOST_STEPS)
+        whole(self.batch, "batch", 1, MOST_SEQUENCES)
+        check_seed(self.seed)
+        object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
 
 
 def length_grid(longest: int = 10**9, each: int = 2) -> tuple[int, ...]:
@@ -68,13 +66,13 @@ class Evaluation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", tuple(self.lengths))
+        object.__setattr__(self, "lengths", several(self.lengths, "test lengths"))
         for length in self.lengths:
             check_length(length, "test length")
         if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"test lengths must increase, got {list(self.lengths)}")
-        _at_least(self.sequences, 2, "sequences")
-        _at_least(self.seed, 0, "seed")
+            raise ValueError(f"test lengths must increase, got {shown(self.lengths)}")
+        whole(self.sequences, "sequences", 2, MOST_SEQUENCES)
+        check_seed(self.seed)
 
     def lengths_for(self, training_length: int) -> tuple[int, ...]:
         """The test lengths of a run."""

@@ -1,12 +1,15 @@
 """What the training of decoders and their evaluation are told."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from lengthwise._checks import at_least_zero, positive, several, whole
+from lengthwise._messages import shown
+from lengthwise.sequences import check_seed
 from lengthwise.tasks import PredictionTask
-from lengthwise.tasks._checks import positive, whole
+from lengthwise.tasks._prediction import LONGEST_INPUT
+from lengthwise.training.config import MOST_SEQUENCES, MOST_STEPS
 
 Rounding = Literal["none", "tf32", "bfloat16"]
 """What a GPU may round while it trains, to be faster; a CPU rounds nothing.
@@ -38,20 +41,16 @@ class DecoderTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole(self.length, "training length", 0)
-        whole(self.steps, "steps", 1)
-        whole(self.batch, "batch", 1)
-        whole(self.seed, "seed", 0)
+        whole(self.length, "training length", 0, LONGEST_INPUT)
+        whole(self.steps, "steps", 1, MOST_STEPS)
+        whole(self.batch, "batch", 1, MOST_SEQUENCES)
+        check_seed(self.seed)
         object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
         for name in ("weight_decay", "regulariser"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
-            object.__setattr__(self, name, float(value))
-        if self.rounding not in get_args(Rounding):
-            raise ValueError(
-                f"rounding must be one of {', '.join(get_args(Rounding))}, got {self.rounding!r}"
-            )
+            object.__setattr__(self, name, at_least_zero(getattr(self, name), name))
+        if not isinstance(self.rounding, str) or self.rounding not in get_args(Rounding):
+            known = ", ".join(get_args(Rounding))
+            raise ValueError(f"rounding must be one of {known}, got {shown(self.rounding)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +71,16 @@ class DecoderEvaluation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ends", tuple(self.ends))
+        object.__setattr__(self, "ends", several(self.ends, "the ends of the bins"))
         for end in self.ends:
-            whole(end, "the end of a bin", 0)
+            whole(end, "the end of a bin", 0, LONGEST_INPUT)
         if not self.ends or list(self.ends) != sorted(set(self.ends)):
-            raise ValueError(f"the ends of the bins must be given and increase, got {list(self.ends)}")
-        whole(self.sequences, "sequences", 1)
+            raise ValueError(f"the ends of the bins must be given and increase, got {shown(self.ends)}")
+        whole(self.sequences, "sequences", 1, MOST_SEQUENCES)
         whole(self.every, "every", 1)
-        whole(self.seed, "seed", 0)
+        check_seed(self.seed)
         if not isinstance(self.stop, bool):
-            raise ValueError(f"stop must be true or false, got {self.stop!r}")
+            raise ValueError(f"stop must be true or false, got {shown(self.stop)}")
 
     def bins(self, task: PredictionTask) -> tuple[tuple[int, int], ...]:
         """The shortest and the longest length of each bin; ``ValueError`` if a task has no input in one."""

@@ -8,8 +8,10 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
+from lengthwise._checks import several, whole
+from lengthwise._messages import shown
 from lengthwise.limit import LimitTransformer
-from lengthwise.sequences import check_length
+from lengthwise.sequences import check_length, check_seed
 from lengthwise.tasks import CountTask, PredictionTask, Task
 from lengthwise.training.curves import AccuracyCurve, LossCurve
 from lengthwise.training.data import draw_summaries
@@ -65,8 +67,13 @@ def evaluate(
     A PyTorch module is put into evaluation mode meanwhile. Strings are made on ``device`` (by default, where
     the module's parameters are).
     """
-    if sequences < 2:
-        raise ValueError(f"sequences must be at least 2, got {sequences}")
+    whole(sequences, "sequences", 2)
+    check_seed(seed)
+    lengths = several(lengths, "test lengths")
+    if not callable(model):
+        raise ValueError(f"the model must be a function of tokens, got {shown(model)}")
+    if not isinstance(task, Task | PredictionTask):
+        raise ValueError(f"the task must be one, as lw.task('simple') is, got {shown(task)}")
     chosen = _device(model) if device is None else torch.device(device)
     with _evaluation_mode(model), torch.no_grad():
         if isinstance(task, PredictionTask):
@@ -75,7 +82,7 @@ def evaluate(
             check_length(length, "test length")
             task.check_length(length)
         if not lengths or list(lengths) != sorted(set(lengths)):
-            raise ValueError(f"test lengths must be given and increase, got {list(lengths)}")
+            raise ValueError(f"test lengths must be given and increase, got {shown(lengths)}")
         rows = [
             _at(model, task, length, sequences, generator(seed, "evaluation", chosen)) for length in lengths
         ]

@@ -7,6 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from lengthwise._checks import number, several
+from lengthwise._messages import shown
+
 Trend = Literal["level", "rising", "falling", "diverged"]
 
 DECADES = 2.0
@@ -53,7 +56,16 @@ def plateau(
     The errors of different lengths are taken to be fully dependent (the lab uses the same token
     distributions at every length), so averaging over lengths does not shrink them.
     """
-    length, loss, error = (np.asarray(values, dtype=float) for values in (lengths, losses, errors))
+    length, loss, error = (
+        np.array([number(value, name) for value in several(values, name)])
+        for name, values in (("lengths", lengths), ("losses", losses), ("errors", errors))
+    )
+    if not 0 < len(length) == len(loss) == len(error):
+        told = f"{len(length)}, {len(loss)} and {len(error)}"
+        raise ValueError(f"a curve has as many losses and errors as lengths, at least one, got {told}")
+    if not (np.isfinite(length).all() and (np.diff(length) > 0).all() and length[0] >= 0):
+        raise ValueError(f"the lengths of a curve must be finite and increase, got {shown(lengths)}")
+    error = np.where(np.isfinite(error), error, math.inf)
     if not np.isfinite(loss).all() or (limit is not None and not math.isfinite(limit[0])):
         return Plateau(math.inf, (math.inf, math.inf), "diverged", int(length[-1]))
     if limit is not None:

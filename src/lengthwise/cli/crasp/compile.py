@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rich.console import Console
+
 from lengthwise._files import make_folder
 from lengthwise.cli.crasp.programs import ProgramText, program_of
+from lengthwise.cli.printing import print_files
 from lengthwise.crasp import compile, exact_length
 
 
@@ -54,4 +57,4 @@ def run(command: Command) -> None:
         f"{command.form}: exact on words of up to {exact:,} letters in float64"
     )
     print(f"tokens: {', '.join(f'{number} {name}' for number, name in enumerate(about['tokens']))}")
-    print(f"model: {path}")
+    print_files(Console(), {"model": path})

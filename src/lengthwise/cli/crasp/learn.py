@@ -14,10 +14,12 @@ from rich.console import Console
 
 from lengthwise._files import make_folder, replacing
 from lengthwise.cli.crasp.programs import program_of
-from lengthwise.cli.models import check_seed, file_text
+from lengthwise.cli.models import file_text
+from lengthwise.cli.printing import print_files
 from lengthwise.crasp import DFA, Learned, Program, compile_regex, learn, text_of
 from lengthwise.crasp.learning import Progress, Shape
 from lengthwise.reporting.learning import learned_data, learned_words
+from lengthwise.sequences import check_seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,7 @@ def run(command: Command) -> None:
         print(json_module.dumps({**learned_data(found), "files": files}, indent=2))
         return
     print(learned_words(found))
-    for name, path in files.items():
-        print(f"{name}: {path}")
+    print_files(Console(), files)
 
 
 def _target(command: Command) -> Program | DFA | dict[str, bool]:

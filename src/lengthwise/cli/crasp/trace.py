@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 
 from lengthwise.cli.crasp.programs import ProgramText, program_of, short_word
+from lengthwise.cli.printing import print_files
 from lengthwise.crasp import trace
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.crasp import trace_figure, trace_table
@@ -44,4 +45,4 @@ def run(command: Command) -> None:
         return
     console = Console()
     console.print(trace_table(found))
-    console.print(f"figure: {figure}", highlight=False, soft_wrap=True)
+    print_files(console, {"figure": figure})

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lengthwise._checks import whole
+from lengthwise._messages import shown
 from lengthwise.automata.automaton import DFA
 from lengthwise.automata.regex import compile_regex
 from lengthwise.crasp.program import Mode
@@ -57,10 +59,10 @@ def decide(
 
     The witness of a yes is a ``Program``; that of a no without positions is a ``Family`` of pairs of words.
     """
-    if acceptance not in ("last", "eos"):
-        raise ValueError(f"acceptance must be last or eos, got {acceptance!r}")
-    if most_window < 0 or most_period < 1:
-        raise ValueError("most_window must be at least 0 and most_period at least 1")
+    if not isinstance(acceptance, str) or acceptance not in ("last", "eos"):
+        raise ValueError(f"acceptance must be last or eos, got {shown(acceptance)}")
+    whole(most_window, "most_window", 0)
+    whole(most_period, "most_period", 1)
     dfa = minimal_automaton(regex, alphabet)
     return (
         _with_positions(dfa, acceptance, most_window, most_period)

@@ -7,11 +7,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lengthwise.tasks._checks import whole
+from lengthwise._checks import whole
 from lengthwise.tasks._interface import Theory
 from lengthwise.tasks._ordering import ascending, permutations
 from lengthwise.tasks._prediction import standing
 from lengthwise.tasks._streams import StreamTask, uniform
+
+MOST_TOKENS = 2**16
+"""There are at most so many numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class _DistinctTask(StreamTask):
     )
 
     def __post_init__(self) -> None:
-        whole(self.tokens, "tokens", 1)
+        whole(self.tokens, "tokens", 1, MOST_TOKENS)
 
     @property
     def letters(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lengthwise.tasks._checks import whole
+from lengthwise._checks import whole
 from lengthwise.tasks._interface import Theory
 from lengthwise.tasks._ordering import shuffled
 from lengthwise.tasks._prediction import standing
