@@ -1,3 +1,7 @@
+import re
+import sys
+from pathlib import Path
+
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
@@ -8,11 +12,26 @@ author = "The lengthwise developers"
 copyright = author
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "mathml", "commands"]
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
+html_theme = "furo"
+html_title = f"lengthwise {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+# MathML, so that the site needs no network and no script for its formulas.
+html_math_renderer = "mathml"
+myst_update_mathjax = False
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+smartquotes = False
+pygments_style = "friendly"
 
 _shown: set[int] = set()
 
@@ -37,3 +56,20 @@ sphinx_gallery_conf = {
     "show_memory": False,
 }
 suppress_warnings = ["config.cache"]
+
+
+def mathematics(app, what, name, obj, options, lines):
+    """Docstrings write |x| and f*(x), which are no markup, and code next to brackets."""
+    parts = re.split(r"(``[^`]+``)", "\n".join(lines))
+    for place, part in enumerate(parts):
+        if part.startswith("``"):
+            before, after = parts[place - 1][-1:], parts[place + 1][:1]
+            parts[place] = ("\\ " * before.isalnum()) + part + ("\\ " * (after.isalnum() or after == "["))
+        else:
+            parts[place] = re.sub(r"(?<=\w)\*", r"\*", part.replace("|", r"\|"))
+    lines[:] = "".join(parts).split("\n")
+
+
+def setup(app):
+    """Sphinx's hook."""
+    app.connect("autodoc-process-docstring", mathematics)
