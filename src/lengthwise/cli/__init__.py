@@ -5,6 +5,7 @@ A command is a module with a frozen dataclass ``Command``, whose fields are its 
 """
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
-        _tell(one_line(error))
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None
+        _tell(f"cannot write what is to be printed: {error.strerror}" if full else one_line(error))
         return MISTAKE
     except KeyboardInterrupt:
         _tell("stopped; runs that were finished are kept")
