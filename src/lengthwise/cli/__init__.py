@@ -53,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None
-        _tell(f"cannot write what is to be printed: {error.strerror}" if full else one_line(error))
+        said = one_line(error)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            said = f"cannot write what is to be printed: {error.strerror}"
+        _tell(said)
         return MISTAKE
     except KeyboardInterrupt:
         _tell("stopped; runs that were finished are kept")
