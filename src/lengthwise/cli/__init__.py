@@ -5,6 +5,7 @@ A command is a module with a frozen dataclass ``Command``, whose fields are its 
 """
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -66,7 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if os.environ.get("LENGTHWISE_TRACEBACK"):
             raise
-        _tell(one_line(error))
+        said = one_line(error)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            said = f"cannot write what is to be printed: {error.strerror}"
+        _tell(said)
         return MISTAKE
     except KeyboardInterrupt:
         _tell("stopped; runs that were finished are kept")

@@ -117,7 +117,7 @@ def run(command: Any) -> None:
     output = command.output or Path(f"runs/train-{task.name}")
     store = Store(output / "runs")
     if chosen in store:
-        rows = store.table([chosen])
+        rows = table([chosen], [store.result(chosen).metrics])
     else:
         with run_progress(chosen) as (progress, measured):
             (result,) = train_all(

@@ -211,9 +211,9 @@ def repair(store: Store) -> tuple[Repair, Audit]:
     """
     with store.alone(), store.explained():
         found = audit(store)
-        before = set(store.run_folders())
         moved = list(found.faults)
         quarantine = _set_aside(store.folder, moved, None) if moved else None
+        before = set(store.run_folders())
         found.faults.clear()
         for left in map(store.folder.__truediv__, found.leftovers):
             if left.name.startswith(WRITTEN) and left.is_dir() and not left.is_symlink():
