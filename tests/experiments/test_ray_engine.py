@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import signal
 import tempfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 
 import lengthwise as lw
-from lengthwise.experiments import engine
+from lengthwise.experiments import checkpoints, engine
 from lengthwise.experiments.engine import train_all
 from lengthwise.experiments.limits import bytes_of
 
@@ -73,8 +75,9 @@ def nodes():
         store = {"object_store_memory": 80 * 2**20}
         head = {"num_cpus": 0, "include_dashboard": False, **store}
         cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+        cluster.add = lambda: cluster.add_node(num_cpus=1, **store)
         for _ in range(2):
-            cluster.add_node(num_cpus=1, **store)
+            cluster.add()
         cluster.wait_for_nodes()
         yield cluster
         ray.shutdown()
@@ -94,4 +97,74 @@ def test_two_nodes_find_what_one_machine_finds(nodes, tmp_path, small_ensembles)
     same(found, local)
     assert sum(done) == sum(run.training.steps for run in runs)
     assert not ray.is_initialized()
-    same(train_all(runs[:4], engine="ray", address=nodes.address), local[:4])
+
+
+def workers_of(node):
+    """The processes of a node that train."""
+    (raylet,) = [own.process.pid for own in node.all_processes["raylet"]]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "cmdline").read_text().partition("\0")[0]
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended
+        if parent == raylet and name == "ray::work":
+            found.append(int(folder.name))
+    return found
+
+
+class Fault:
+    """Does something once, when both ensembles have left a checkpoint; counts what is told and read."""
+
+    def __init__(self, monkeypatch, folder, fault):
+        self.folder, self.fault, self.told, self.given = folder, fault, 0, []
+        read = checkpoints.CheckpointFolder.read
+
+        def reading(kept, runs):
+            data = read(kept, runs)
+            if data is not None:
+                self.given.append(checkpoints.decode(data, runs, torch.device("cpu")).about["step"])
+            return data
+
+        monkeypatch.setattr(checkpoints.CheckpointFolder, "read", reading)
+
+    def progress(self, done):
+        self.told += done
+        if self.fault and len(list(self.folder.glob(".checkpoints/*.safetensors"))) == 2:
+            fault, self.fault = self.fault, None
+            fault()
+
+
+def kill_a_worker(nodes):
+    nodes_with_work = [node for node in nodes.worker_nodes if workers_of(node)]
+    (worker,) = workers_of(nodes_with_work[0])
+    os.kill(worker, signal.SIGKILL)
+
+
+def kill_a_node(nodes):
+    nodes.remove_node(next(node for node in nodes.worker_nodes if workers_of(node)), allow_graceful=False)
+
+
+@pytest.mark.parametrize("fault", [kill_a_worker, kill_a_node])
+def test_what_is_lost_goes_on_from_its_checkpoint(nodes, tmp_path, monkeypatch, small_ensembles, fault):
+    runs = lw.vary(LIMIT.but(steps=3000), seed=range(4))
+    local = train_all(runs)
+    seen = Fault(monkeypatch, tmp_path, lambda: fault(nodes))
+    found = train_all(
+        runs,
+        engine="ray",
+        address=nodes.address,
+        output=tmp_path,
+        progress=seen.progress,
+        checkpoint_every=0.2,
+    )
+    assert seen.fault is None
+    assert len(seen.given) == 1
+    assert 0 < seen.given[0] < 3000
+    same(found, local)
+    assert seen.told == sum(run.training.steps for run in runs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *(run.id for run in runs)])
+    if fault is kill_a_node:
+        nodes.add()
+        nodes.wait_for_nodes()

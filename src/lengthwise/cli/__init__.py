@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from types import ModuleType
@@ -39,6 +40,12 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, or 2 after one line on stderr for a mistake of the user."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show
+        return _status(given)
+
+
+def _status(given: list[str]) -> int:
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")
@@ -53,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("lengthwise: stopped; runs that were finished are kept", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def _show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Our own warnings are lines without a place in the code; others stay as they are."""
+    if category.__module__.startswith("lengthwise."):
+        print(f"lengthwise: {one_line(message)}", file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, *where[:2]), end="", file=sys.stderr)
 
 
 def entry() -> NoReturn:

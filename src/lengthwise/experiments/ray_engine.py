@@ -244,10 +244,9 @@ class _Heard:
 
     def lost(self, index: int, why: Exception) -> None:
         """An attempt is lost: another one may follow, from what it said last, unless too many were."""
-        for _ in range(2):  # one question may have been on its way before the last word
+        for _ in range(2):  # a question may have been on its way before the last word
             self._at = 0.0
             self.listen(REACH)
-        self.listen(REACH)
         self._attempts[index] += 1
         self._losses[index] += 1
         if self._losses[index] > LOSSES:
