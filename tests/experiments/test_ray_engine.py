@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import tempfile
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 import lengthwise as lw
-from lengthwise.experiments import checkpoints, engine
+from lengthwise.experiments import checkpoints, engine, ray_engine
 from lengthwise.experiments.engine import train_all
 from lengthwise.experiments.limits import bytes_of
 
@@ -75,9 +74,8 @@ def nodes():
         store = {"object_store_memory": 80 * 2**20}
         head = {"num_cpus": 0, "include_dashboard": False, **store}
         cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
-        cluster.add = lambda: cluster.add_node(num_cpus=1, **store)
         for _ in range(2):
-            cluster.add()
+            cluster.add_node(num_cpus=1, **store)
         cluster.wait_for_nodes()
         yield cluster
         ray.shutdown()
@@ -136,21 +134,15 @@ class Fault:
             fault()
 
 
-def kill_a_worker(nodes):
-    nodes_with_work = [node for node in nodes.worker_nodes if workers_of(node)]
-    (worker,) = workers_of(nodes_with_work[0])
-    os.kill(worker, signal.SIGKILL)
+def test_what_a_lost_node_trained_goes_on_from_its_checkpoint(nodes, tmp_path, monkeypatch, small_ensembles):
+    """benchmarks/faults_ray.py has many faults, of workers too."""
 
+    def fault():
+        nodes.remove_node(next(node for node in nodes.worker_nodes if workers_of(node)), allow_graceful=False)
 
-def kill_a_node(nodes):
-    nodes.remove_node(next(node for node in nodes.worker_nodes if workers_of(node)), allow_graceful=False)
-
-
-@pytest.mark.parametrize("fault", [kill_a_worker, kill_a_node])
-def test_what_is_lost_goes_on_from_its_checkpoint(nodes, tmp_path, monkeypatch, small_ensembles, fault):
-    runs = lw.vary(LIMIT.but(steps=3000), seed=range(4))
+    runs = lw.vary(LIMIT.but(steps=2000), seed=range(4))
     local = train_all(runs)
-    seen = Fault(monkeypatch, tmp_path, lambda: fault(nodes))
+    seen = Fault(monkeypatch, tmp_path, fault)
     found = train_all(
         runs,
         engine="ray",
@@ -161,10 +153,26 @@ def test_what_is_lost_goes_on_from_its_checkpoint(nodes, tmp_path, monkeypatch, 
     )
     assert seen.fault is None
     assert len(seen.given) == 1
-    assert 0 < seen.given[0] < 3000
+    assert 0 < seen.given[0] < 2000
     same(found, local)
     assert seen.told == sum(run.training.steps for run in runs)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *(run.id for run in runs)])
-    if fault is kill_a_node:
-        nodes.add()
-        nodes.wait_for_nodes()
+
+
+def test_mistakes_and_other_versions_are_told_as_on_one_machine(nodes, monkeypatch):
+    """The engine raises what a worker raised; there, a node has another version."""
+    bad = two_layers()[0].but(training=lw.Training(length=6, shortest=3, steps=5, batch=8))
+    with pytest.raises(ValueError, match=r"^models of two layers are trained on strings of one length"):
+        train_all([bad], engine="ray", address=nodes.address)
+    other = {"lengthwise": "0.0.1", "torch": "2.0"}
+    monkeypatch.setattr(ray_engine, "versions_here", lambda: other)
+    with pytest.raises(ValueError, match=r"a node .* has lengthwise .*, this process lengthwise 0\.0\.1 and"):
+        train_all([LIMIT], engine="ray", address=nodes.address)
+
+
+def test_addresses_that_are_none_are_told_at_once():
+    for address, why in (("127.0.0.1:1", "no Ray cluster answers"), ("nonsense", "the address of a Ray")):
+        with pytest.raises(ValueError, match=why):
+            train_all([LIMIT], engine="ray", address=address)
+    with pytest.raises(ValueError, match="the local engine has no address"):
+        train_all([LIMIT], address="auto")

@@ -295,8 +295,12 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         ray.init(address or "local", **quiet)
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError, ImportError) as error:
-        doing = "start Ray here" if address is None else f"connect to a Ray cluster at {address}"
-        raise ValueError(f"cannot {doing}: {one_line(error)}") from error
+        if address is None:
+            raise ValueError(f"cannot start Ray here: {one_line(error)}") from error
+        raise ValueError(
+            f"cannot connect to a Ray cluster at {address}: {one_line(error)} "
+            "(RAY_AUTH_MODE=token, if it asks for a token)"
+        ) from error
 
 
 def _knock(address: str) -> None:
