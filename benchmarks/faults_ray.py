@@ -1,5 +1,5 @@
-"""Workers and nodes of a Ray cluster are killed at random while a sweep trains, again and again; its rows must
-be those of the local engine, and none twice.
+"""Workers and nodes of a Ray cluster are killed at random while a sweep trains; its rows must be those of the
+local engine, and none twice.
 
     python benchmarks/faults_ray.py --rounds 5 --seed 0
 """
@@ -122,7 +122,8 @@ def main() -> None:
         twice = int(found.duplicated(["run", "step", "test_length", "metric"]).sum())
         whole = faults.done == sum(run.training.steps for run in runs)
         print(
-            f"round {number}: lost {faults.kinds}, gone on from steps {given}, {time.monotonic() - began:.0f} s; "
+            f"round {number}: lost {faults.kinds}, gone on from steps {given}, "
+            f"{time.monotonic() - began:.0f} s; "
             f"same rows: {found.equals(local)}, rows twice: {twice}, progress adds up: {whole}, "
             f"checkpoints left: {len(list(output.glob('.checkpoints/*')))}",
             flush=True,
