@@ -3,13 +3,14 @@
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 
 import lengthwise as lw
-from lengthwise.experiments import engine
+from lengthwise.experiments import checkpoints, engine, ray_engine
 from lengthwise.experiments.engine import train_all
 from lengthwise.experiments.limits import bytes_of
 
@@ -94,4 +95,84 @@ def test_two_nodes_find_what_one_machine_finds(nodes, tmp_path, small_ensembles)
     same(found, local)
     assert sum(done) == sum(run.training.steps for run in runs)
     assert not ray.is_initialized()
-    same(train_all(runs[:4], engine="ray", address=nodes.address), local[:4])
+
+
+def workers_of(node):
+    """The processes of a node that train."""
+    (raylet,) = [own.process.pid for own in node.all_processes["raylet"]]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "cmdline").read_text().partition("\0")[0]
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended
+        if parent == raylet and name == "ray::work":
+            found.append(int(folder.name))
+    return found
+
+
+class Fault:
+    """Does something once, when both ensembles have left a checkpoint; counts what is told and read."""
+
+    def __init__(self, monkeypatch, folder, fault):
+        self.folder, self.fault, self.told, self.given = folder, fault, 0, []
+        read = checkpoints.CheckpointFolder.read
+
+        def reading(kept, runs):
+            data = read(kept, runs)
+            if data is not None:
+                self.given.append(checkpoints.decode(data, runs, torch.device("cpu")).about["step"])
+            return data
+
+        monkeypatch.setattr(checkpoints.CheckpointFolder, "read", reading)
+
+    def progress(self, done):
+        self.told += done
+        if self.fault and len(list(self.folder.glob(".checkpoints/*.safetensors"))) == 2:
+            fault, self.fault = self.fault, None
+            fault()
+
+
+def test_what_a_lost_node_trained_goes_on_from_its_checkpoint(nodes, tmp_path, monkeypatch, small_ensembles):
+    """benchmarks/faults_ray.py has many faults, of workers too."""
+
+    def fault():
+        nodes.remove_node(next(node for node in nodes.worker_nodes if workers_of(node)), allow_graceful=False)
+
+    runs = lw.vary(LIMIT.but(steps=2000), seed=range(4))
+    local = train_all(runs)
+    seen = Fault(monkeypatch, tmp_path, fault)
+    found = train_all(
+        runs,
+        engine="ray",
+        address=nodes.address,
+        output=tmp_path,
+        progress=seen.progress,
+        checkpoint_every=0.2,
+    )
+    assert seen.fault is None
+    assert len(seen.given) == 1
+    assert 0 < seen.given[0] < 2000
+    same(found, local)
+    assert seen.told == sum(run.training.steps for run in runs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *(run.id for run in runs)])
+
+
+def test_mistakes_and_other_versions_are_told_as_on_one_machine(nodes, monkeypatch):
+    """The engine raises what a worker raised; there, a node has another version."""
+    bad = two_layers()[0].but(training=lw.Training(length=6, shortest=3, steps=5, batch=8))
+    with pytest.raises(ValueError, match=r"^models of two layers are trained on strings of one length"):
+        train_all([bad], engine="ray", address=nodes.address)
+    other = {"lengthwise": "0.0.1", "torch": "2.0"}
+    monkeypatch.setattr(ray_engine, "versions_here", lambda: other)
+    with pytest.raises(ValueError, match=r"a node .* has lengthwise .*, this process lengthwise 0\.0\.1 and"):
+        train_all([LIMIT], engine="ray", address=nodes.address)
+
+
+def test_addresses_that_are_none_are_told_at_once():
+    for address, why in (("127.0.0.1:1", "no Ray cluster answers"), ("nonsense", "the address of a Ray")):
+        with pytest.raises(ValueError, match=why):
+            train_all([LIMIT], engine="ray", address=address)
+    with pytest.raises(ValueError, match="the local engine has no address"):
+        train_all([LIMIT], address="auto")

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import fields
@@ -54,10 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     on stderr for a mistake of the user.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    status = 0
     _typed.set(shlex.join(["lengthwise", *given]))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
+    with warnings.catch_warnings():
+        warnings.showwarning = _show
+        return _status(given)
+
+
+def _status(given: list[str]) -> int:
+    status = 0
     try:
         if given in (["--version"], ["-V"]):
             print(f"lengthwise {__version__}")
@@ -82,6 +89,14 @@ def _tell(said: str) -> None:
     """One line on stderr, if that can be written to."""
     with contextlib.suppress(OSError):
         print(f"lengthwise: {said}", file=sys.stderr, flush=True)
+
+
+def _show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Our own warnings are lines without a place in the code; others stay as they are."""
+    if category.__module__.startswith("lengthwise."):
+        _tell(one_line(message))
+    else:
+        print(warnings.formatwarning(message, category, *where[:2]), end="", file=sys.stderr)
 
 
 def entry() -> NoReturn:

@@ -14,6 +14,8 @@ or decoders, whose accuracy is told by bins of lengths:
 """
 
 import json as json_module
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ from lengthwise.cli import typed
 from lengthwise.cli.printing import print_files
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import train
+from lengthwise.experiments.checkpoints import EVERY
 from lengthwise.experiments.folder import note
 from lengthwise.experiments.sweeps import accuracies_by, plateaus_by, runs_in, varied
 from lengthwise.reporting.canvas import save_figure
@@ -49,7 +52,10 @@ class Command:
     engine: Literal["local", "ray"] = "local"
     """Train on this machine, or on a Ray cluster (pip install 'lengthwise[ray]')."""
     address: str | None = None
-    """The Ray cluster: HOST:PORT, or auto for one that runs here (None: one is started for this sweep)."""
+    """The Ray cluster: HOST:PORT, or auto for one that runs here (None: that of RAY_ADDRESS, or one that is
+    started for this sweep)."""
+    checkpoint_every: float = EVERY
+    """Seconds after which runs that are being trained are kept, so that they go on from there."""
     seed: int = 0
     """Taken by every command that prints a result; the seeds of a sweep stand in its runs."""
     json: bool = False
@@ -63,7 +69,7 @@ def run(command: Command) -> None:
     for one in runs if limits else ():  # a mistake in the test lengths is told before anything is trained
         plateau(one.test_lengths, [0.0] * len(one.test_lengths), [0.0] * len(one.test_lengths))
     output = command.output or Path("runs") / command.file.stem
-    with progress_bars() as stage:
+    with redirect_stdout(sys.stderr), progress_bars() as stage:  # Ray tells of lost nodes on stdout
         bar = cache(lambda: stage(f"{len(runs)} runs", sum(one.training.steps for one in runs)))
         results = train(
             runs,
@@ -72,6 +78,7 @@ def run(command: Command) -> None:
             progress=lambda done: bar()(done),
             engine=command.engine,
             address=command.address,
+            checkpoint_every=command.checkpoint_every,
         )
     path, figure = output / "results.parquet", output / "figure.png"
     with replacing(path) as temporary:

@@ -245,10 +245,9 @@ class _Heard:
 
     def lost(self, index: int, why: Exception) -> None:
         """An attempt is lost: another one may follow, from what it said last, unless too many were."""
-        for _ in range(2):  # one question may have been on its way before the last word
+        for _ in range(2):  # a question may have been on its way before the last word
             self._at = 0.0
             self.listen(REACH)
-        self.listen(REACH)
         self._attempts[index] += 1
         self._losses[index] += 1
         if self._losses[index] > LOSSES:
@@ -297,8 +296,12 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         ray.init(address or "local", **quiet)
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError, ImportError) as error:
-        doing = "start Ray here" if address is None else f"connect to a Ray cluster at {address}"
-        raise ValueError(f"cannot {doing}: {one_line(error)}") from error
+        if address is None:
+            raise ValueError(f"cannot start Ray here: {one_line(error)}") from error
+        raise ValueError(
+            f"cannot connect to a Ray cluster at {address}: {one_line(error)} "
+            "(RAY_AUTH_MODE=token, if it asks for a token)"
+        ) from error
 
 
 def _knock(address: str) -> None:

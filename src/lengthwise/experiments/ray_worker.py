@@ -1,5 +1,5 @@
-"""What runs on the machines of a Ray cluster: the training of one ensemble, and the board on which all of them
-tell the process that asked how far they are.
+"""What runs on the machines of a Ray cluster: the training of one ensemble, and the board on which all of
+them tell the process that asked how far they are.
 """
 
 import importlib
@@ -26,7 +26,7 @@ Attempt = tuple[int, int]
 """The number of an ensemble, and how often it was lost before."""
 
 Word = tuple[str, Any]
-"""What a task says: "done", a number of model-steps; "checkpoint", its bytes; or "refused", why the checkpoint
+"""What a task says: "done", a number of model-steps; "checkpoint", its bytes; "refused", why the checkpoint
 that it was given is none."""
 
 

@@ -70,6 +70,10 @@ class DamagedRun(ValueError):
         super().__init__(f"{folder}: {reason}; lengthwise runs {store} --repair sets it aside")
 
 
+class DamagedRunsWarning(UserWarning):
+    """Some runs of a store are left out of what is read."""
+
+
 class Store:
     """The results in a folder, which is made if it does not exist."""
 
@@ -272,6 +276,7 @@ class Store:
             warnings.warn(
                 f"{len(folders) - len(found)} of {len(folders)} runs in {self.folder} cannot be read and are "
                 f"left out: lengthwise runs {shlex.quote(str(self.folder))} tells why",
+                DamagedRunsWarning,
                 stacklevel=3,
             )
         return found
