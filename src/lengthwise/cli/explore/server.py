@@ -261,8 +261,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, content, kind)
 
     def _check_sender(self) -> None:
-        """Refuse what came only in part, and what another site's page could send: by a name of its own for this
-        computer, or across.
+        """Refuse what came only in part, and what another site's page could send: by a name of its own for
+        this computer, or across.
         """
         if self.arriving.late:
             raise Refusal(HTTPStatus.REQUEST_TIMEOUT, LATE)
