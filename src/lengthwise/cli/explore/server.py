@@ -212,6 +212,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server_version, sys_version = f"lengthwise/{__version__}", ""
     default_request_version = "HTTP/1.0"
+    raw_requestline: bytes
     timeout = SECONDS
 
     def setup(self) -> None:
