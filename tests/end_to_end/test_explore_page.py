@@ -1,12 +1,14 @@
 """The explorer's page in a browser: by keyboard, on a phone, in both themes."""
 
-import threading
+import json
+import subprocess
+import sys
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 import pytest
 
 from browser import chromium, needs_chromium
-from lengthwise.cli.explore.server import serving
-from lengthwise.reporting.explorer import attention_answer, bound_answer, simulation_answer
 
 pytestmark = needs_chromium
 
@@ -24,10 +26,19 @@ def browser():
 
 @pytest.fixture(scope="module")
 def address():
-    with serving(0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    """The command itself in a process of its own, as a user has it."""
+    command = [sys.executable, "-m", "lengthwise", "explore", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        yield running.stdout.readline().split()[2]
+        running.terminate()
+
+
+def answer(address, panel, asked):
+    """What the server says to the setting itself; other tests compare that with the library."""
+    sent = Request(f"{address}api/{panel}", json.dumps(asked).encode(), {"Content-Type": "application/json"})
+    with urlopen(sent, timeout=30) as reply:
+        return json.load(reply)
 
 
 def status(browser, panel):
@@ -41,7 +52,6 @@ def type_input(browser, text):
     field = browser.find("#input")
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys(text)
-    browser.until("return document.querySelector('#simulation').classList.contains('waiting')", 1)
     browser.until(SETTLED)
 
 
@@ -50,15 +60,18 @@ def test_sliders_and_constructions_by_keyboard(browser, address):
 
     browser.open(address)
     before = status(browser, "bound")
-    assert before == bound_answer({"construction": "modp"})["sentence"]
+    assert before == answer(address, "bound", {"construction": "modp"})["sentence"]
     browser.find("#parameter-period").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-    browser.until("return document.querySelector('#bound').classList.contains('waiting')", 1)
-    assert status(browser, "bound") == bound_answer({"construction": "modp", "period": 5})["sentence"]
+    browser.until("return location.hash.includes('period=5')")
+    assert (
+        status(browser, "bound")
+        == answer(address, "bound", {"construction": "modp", "period": 5})["sentence"]
+    )
     assert browser.find("#parameter-period").get_attribute("aria-valuetext") == "5"
     assert browser.run("return document.querySelector('#parameter-residue').max") == "4"
     browser.find("input[value=modp]").send_keys(Keys.ARROW_DOWN)
     assert browser.run("return document.activeElement.value") == "kgram"
-    assert status(browser, "bound") == bound_answer({"construction": "kgram"})["sentence"]
+    assert status(browser, "bound") == answer(address, "bound", {"construction": "kgram"})["sentence"]
     assert browser.errors() == []
 
 
@@ -68,14 +81,14 @@ def test_an_input_is_simulated_and_attended_to(browser, address):
     text = "(01)^150 1"
     type_input(browser, text)
     asked = {"construction": "modp", "input": text}
-    assert status(browser, "simulation") == simulation_answer(asked)["sentence"]
-    assert status(browser, "attention") == attention_answer(asked)["sentence"]
+    assert status(browser, "simulation") == answer(address, "simulation", asked)["sentence"]
+    assert status(browser, "attention") == answer(address, "attention", asked)["sentence"]
     assert not browser.find_all("#attention svg.map")
     type_input(browser, "0110")
     assert len(browser.find_all("#attention svg.map")) == 1
     browser.find("#attention summary").click()
-    rows = browser.find_all("#attention tbody tr")
-    weights = attention_answer({**asked, "input": "0110"})["heads"][0]["weights"]
+    rows = browser.find_all("#attention details:first-of-type tbody tr")
+    weights = answer(address, "attention", {**asked, "input": "0110"})["heads"][0]["weights"]
     told = [[float(cell) for cell in row.text.split()] for row in rows]
     assert [row[:2] for row in told] == [[1, 0], [2, 1], [3, 1], [4, 0]]
     assert [row[2] for row in told] == pytest.approx(weights, rel=1e-3)
@@ -87,12 +100,16 @@ def test_a_mistake_is_told_and_mended(browser, address):
     status(browser, "simulation")
     bound = status(browser, "bound")
     type_input(browser, "<b>7")
-    assert "is not in the alphabet 0 1" in status(browser, "simulation")
+    assert "input is not understood" in status(browser, "simulation")
+    assert "is not in the alphabet 0 1" in browser.find("#input-error").text
     assert browser.find("#input").get_attribute("aria-invalid") == "true"
+    assert "input-error" in browser.find("#input").get_attribute("aria-describedby")
     assert status(browser, "bound") == bound
     type_input(browser, "01")
-    assert "alphabet" not in status(browser, "simulation")
+    assert "not understood" not in status(browser, "simulation")
+    assert not browser.find("#input-error").is_displayed()
     assert browser.find("#input").get_attribute("aria-invalid") == "false"
+    assert browser.errors() == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -116,7 +133,7 @@ def test_everything_has_a_name_and_can_be_reached_by_tab(browser, address):
     browser.open(address)
     status(browser, "attention")
     unnamed = """
-    return [...document.querySelectorAll("input, textarea, svg, [tabindex]")].filter((one) =>
+    return [...document.querySelectorAll("input, textarea, svg, [tabindex='0']")].filter((one) =>
       !one.labels?.length && !one.getAttribute("aria-label")).map((one) => one.outerHTML)
     """
     assert browser.run(unnamed) == []
@@ -126,9 +143,8 @@ def test_everything_has_a_name_and_can_be_reached_by_tab(browser, address):
         reached.append(browser.run("return document.activeElement.id || document.activeElement.tagName"))
         assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") != "none"
         browser.driver.switch_to.active_element.send_keys(Keys.TAB)
-    names = ["period", "residue", "margin", "bits", "tolerance"]
-    assert reached[1:6] == [f"parameter-{name}" for name in names]
-    assert reached[6] == "input"
+    names = ["period", "residue", "margin", "bits", "bits-infinite", "tolerance"]
+    assert reached[1:9] == ["input", *(f"parameter-{name}" for name in names), "reset"]
     assert "SUMMARY" in reached
 
 
@@ -138,3 +154,141 @@ def test_nothing_is_asked_of_other_servers(browser, address):
     asked = browser.network()
     assert any(one.endswith("/api/bound") for one in asked)
     assert all(one.startswith(address) for one in asked)
+
+
+def test_infinite_precision_is_a_box_beside_the_bits(browser, address):
+    browser.open(address)
+    status(browser, "bound")
+    browser.find("#parameter-bits-infinite").click()
+    browser.until("return location.hash.includes('bits=infinite')")
+    asked = {"construction": "modp", "bits": "infinite"}
+    assert status(browser, "bound") == answer(address, "bound", asked)["sentence"]
+    assert not browser.find("#parameter-bits").is_enabled()
+    assert browser.find("#bound .number").text == answer(address, "bound", asked)["length_words"]
+    assert browser.errors() == []
+
+
+def test_the_address_holds_the_setting(browser, address):
+    asked = {
+        "construction": "kgram",
+        "k": 1,
+        "vocabulary": 4,
+        "margin": 2.5,
+        "tolerance": 0.3,
+        "input": "(0132)^9",
+    }
+    browser.open(f"{address}#{urlencode(asked)}")
+    assert status(browser, "bound") == answer(address, "bound", asked)["sentence"]
+    assert status(browser, "simulation") == answer(address, "simulation", asked)["sentence"]
+    type_input(browser, "(01)^7")
+    browser.until("return location.hash.includes('input=%2801%29%5E7')")
+    browser.driver.refresh()
+    assert (
+        status(browser, "attention") == answer(address, "attention", {**asked, "input": "(01)^7"})["sentence"]
+    )
+    browser.open(f"{address}#construction=modp&period=99&margin=NaN&bits=x&tolerance=-1&residue=1.5")
+    assert status(browser, "bound") == answer(address, "bound", {"construction": "modp"})["sentence"]
+    browser.find("#reset").click()
+    assert browser.errors() == []
+
+
+def test_the_command_is_copied(browser, address):
+    browser.open(address)
+    status(browser, "bound")
+    granted = {
+        "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
+        "origin": address.rstrip("/"),
+    }
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", granted)
+    browser.run("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    for panel in ("bound", "simulation"):
+        browser.find(f"#{panel} .command button").click()
+        browser.until("return document.getElementById('announce').textContent === 'Copied.'")
+        asked = {"construction": "modp"}
+        if panel == "simulation":
+            asked["input"] = browser.find("#input").get_attribute("value")
+        expected = answer(address, panel, asked)["command"]
+        assert browser.run("return window.copied") == expected
+        assert browser.find(f"#{panel} .command code").text == expected
+
+
+def test_a_screen_reader_is_told_once_after_a_rest(browser, address):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(address)
+    status(browser, "bound")
+    browser.run(
+        "window.told = []; const told = document.getElementById('announce');"
+        "new MutationObserver(() => window.told.push(told.textContent)).observe(told, { childList: true })"
+    )
+    browser.until("return new Promise((then) => setTimeout(() => then(true), 1300))")
+    browser.find("#parameter-period").send_keys(*[Keys.ARROW_RIGHT] * 4)
+    browser.until("return window.told.length")
+    told = browser.run("return window.told")
+    asked = {"construction": "modp", "period": 7}
+    assert len(told) == 1
+    assert told[0].startswith(answer(address, "bound", asked)["brief"])
+    assert len(browser.find_all("[aria-live=polite]")) == 1
+
+
+CONTRASTS = """
+const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map((one) => one / 255)
+  .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
+const behind = (one) => {
+  for (; one; one = one.parentElement) {
+    const colour = numbers(getComputedStyle(one).backgroundColor);
+    if (colour.length === 3 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+const texts = [];
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const one = walk.currentNode.parentElement;
+  if (!walk.currentNode.textContent.trim() || !one.checkVisibility({ visibilityProperty: true })) continue;
+  const style = getComputedStyle(one);
+  const [front, back] = [light(numbers(one.closest("svg") ? style.fill : style.color)), light(behind(one))];
+  const ratio = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
+  texts.push([ratio, one.tagName, walk.currentNode.textContent.trim().slice(0, 30)]);
+}
+return texts;
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_stands_out(browser, address, theme):
+    """WCAG AA: a contrast of at least 4.5 to 1."""
+    browser.open(f"{address}#construction=modp&input=01101", theme=theme)
+    status(browser, "attention")
+    for part in browser.find_all("details"):
+        browser.run("arguments[0].open = true", part)
+    texts = browser.run(CONTRASTS)
+    assert len(texts) > 100
+    assert [text for text in texts if text[0] < 4.5] == []
+    type_input(browser, "2")
+    browser.until("return !document.querySelector('#input-error').hidden")
+    assert [text for text in browser.run(CONTRASTS) if text[0] < 4.5] == []
+
+
+def test_what_had_the_focus_keeps_it_and_what_was_open_stays_open(browser, address):
+    browser.open(address)
+    status(browser, "attention")
+    browser.find("#bound summary").click()
+    browser.resize(1000)
+    browser.until(
+        "return document.querySelector('#bound details').open && document.activeElement.tagName === 'SUMMARY'"
+    )
+
+
+def test_very_long_lengths_and_the_longest_input_fit(browser, address):
+    for setting in (
+        "construction=modp&margin=0.05&bits=64&period=12&input=1^1000",
+        "construction=kgram&k=3&vocabulary=6&margin=50&tolerance=0.0001&input=(012345)^166",
+    ):
+        browser.open(f"{address}#{setting}", width=390)
+        status(browser, "attention")
+        assert browser.overflow() == 0
+        assert browser.errors() == []
+    assert "e142" in browser.find("#bound .number").text

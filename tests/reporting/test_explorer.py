@@ -58,7 +58,7 @@ def asked(name, chosen, tokens):
 
 
 @given(settings_of())
-@settings(max_examples=25)
+@settings(max_examples=6)
 def test_bound_is_that_of_the_library(drawn):
     name, chosen, tokens = drawn
     answer = bound_answer(asked(name, chosen, tokens))
@@ -93,7 +93,7 @@ def test_bound_in_words_on_a_known_case():
 
 
 @given(settings_of())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_simulation_is_that_of_the_library(drawn):
     name, chosen, tokens = drawn
     answer = simulation_answer(asked(name, chosen, tokens * 12))
@@ -200,10 +200,16 @@ def test_what_is_not_certified_is_not_called_so(monkeypatch):
             "tolerance": 0.3,
             "input": "(0110)^90",
         },
-        {"construction": "simple", "bits": "infinite", "tolerance": 0.05, "input": "(01)^150, 1"},
         {"construction": "modp", "period": 5, "residue": 2, "margin": 3.16, "bits": 9, "input": "0,1 1" * 60},
         {"construction": "modp", "bits": "infinite", "margin": 0.7, "tolerance": 0.0123, "input": "(011)^99"},
-        {"construction": "kgram", "k": 1, "vocabulary": 4, "margin": 2.5, "input": "(0123)^30 3^20 1"},
+        {
+            "construction": "kgram",
+            "k": 1,
+            "vocabulary": 2,
+            "margin": 0.3,
+            "tolerance": 0.5,
+            "input": "(01)^9, 1",
+        },
     ],
 )
 def test_commands_give_the_same_in_a_terminal(asked, tmp_path, capsys):
@@ -259,8 +265,8 @@ def test_inputs_are_digits_powers_or_commas():
         ({"input": "012"}, "'2' at place 3"),
         ({"input": "0" * 1001}, "at most 1000 tokens"),
         ({"input": "0^(10^3000)"}, "got a number of more than 60 digits"),
-        ({"input": "0^(9^(9^9))"}, ""),
-        ({"input": "(" * 3999}, ""),
+        ({"input": "0^(9^(9^9))"}, "the power at place 2 needs a whole number"),
+        ({"input": "(" * 3999}, "the parenthesis at place 1 is not closed"),
         ({"input": "0" * 5000}, "at most 4000 characters"),
     ],
 )

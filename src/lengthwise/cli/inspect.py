@@ -25,8 +25,8 @@ class Command:
     modp:period=3,residue=0, kgram:k=2,vocabulary=3,tolerance=0.01, induction:vocabulary=3,tolerance=0.01;
     or a compiled C-RASP program such as crasp:binary-majority."""
     input: str | None = None
-    """Tokens to draw attention on, as digits (01101) or with commas (0,1,12), or the word that a program
-    reads; None: 24 drawn at random."""
+    """Tokens to draw attention on, as digits (01101), with powers ((01)^9 1) or with commas (0,1,12), or the
+    word that a program reads; None: 24 drawn at random."""
     output: Path = Path("runs/inspect")
     """Folder for the picture."""
     seed: int = 0

@@ -212,6 +212,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server_version, sys_version = f"lengthwise/{__version__}", ""
     default_request_version = "HTTP/1.0"
+    raw_requestline: bytes
     timeout = SECONDS
 
     def setup(self) -> None:
@@ -261,8 +262,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, content, kind)
 
     def _check_sender(self) -> None:
-        """Refuse what came only in part, and what another site's page could send: by a name of its own for this
-        computer, or across.
+        """Refuse what came only in part, and what another site's page could send: by a name of its own for
+        this computer, or across.
         """
         if self.arriving.late:
             raise Refusal(HTTPStatus.REQUEST_TIMEOUT, LATE)
