@@ -133,7 +133,7 @@ def _block(block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in table.headings)
+    head = "".join(f'<th scope="col">{escape(one)}</th>' if one else "<td></td>" for one in table.headings)
     rows = []
     for place, row in enumerate(table.rows):
         first, *others = row
