@@ -1,5 +1,5 @@
 """How large is the page of a big store, and how long does it take? A store of rows made up by a law, as many
-runs as the first argument says, at 20 test lengths each: reading, building, writing, and the size of the page.
+runs as the first argument says, at 20 test lengths each: reading, building, writing, the size of the page.
 """
 
 import sys

@@ -65,7 +65,7 @@ def write(folder, runs, made_by=None):
 
 
 def keep(folder, advice):
-    """The runs of an advice from a law (``laws.advice_of``) as a store in a folder; the models are not its own."""
+    """The runs of an advice from a law (``laws.advice_of``) as a store; the models are not its own."""
     runs = [
         lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=curve.training_length, seed=curve.seed))
         for at in advice.lengths

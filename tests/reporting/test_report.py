@@ -68,8 +68,8 @@ def cells(table, *headings):
 def test_the_answer_is_the_shortest_length_whose_median_is_within(sweep):
     report = build(sweep, theory=0)
     assert report.answer == (
-        "The shortest training length whose plateau (median over seeds) is within 0.01 is 8 for omega = 4 and "
-        "none up to 16 for omega = 8."
+        "The shortest training length whose plateau (median over seeds) is within 0.01 is 8 for omega = 4 "
+        "and none up to 16 for omega = 8."
     )
     found = {one["setting"]: one["sufficient_length"] for one in report.found["settings"]["limit"]}
     assert found == {"omega = 4": 8, "omega = 8": None}
@@ -154,11 +154,11 @@ def test_no_seed_is_dropped(sweep):
 
 def test_files_hold_every_row_to_the_last_digit(sweep):
     report = build(sweep, theory=0)
-    read = pd.read_csv(io.StringIO(csv_text(report.files["measurements.csv"])), float_precision="round_trip")
+    read = pd.read_csv(io.StringIO(csv_text(report.files["measurements.csv"])))
     assert len(read) == len(sweep.results)
     for column in ("run", "step", "test_length", "metric", "value", "task.omega", "training.seed"):
         assert list(read[column]) == list(sweep.results[column])
-    plateaus = pd.read_csv(io.StringIO(csv_text(report.files["plateaus.csv"])), float_precision="round_trip")
+    plateaus = pd.read_csv(io.StringIO(csv_text(report.files["plateaus.csv"])))
     own = lw.plateaus(sweep.results).set_index("run")
     assert dict(zip(plateaus["run"], plateaus["plateau"], strict=True)) == dict(own["plateau"])
 
@@ -176,7 +176,7 @@ def test_an_advice_is_told_in_its_own_words(tmp_path):
     assert decay is not None
     assert drawn["fit"]["seen"][0] == [decay.lengths[0], pytest.approx(decay.at(decay.lengths[0]), rel=1e-5)]
     assert [group["answer"] for group in chart(report, "losses")["settings"][0]["groups"]].count(True) == 1
-    with pytest.raises(ValueError, match="holds an advice for the tolerance 0.01: for another one"):
+    with pytest.raises(ValueError, match=r"holds an advice for the tolerance 0\.01: for another one"):
         build(read_folder(folder), tolerance=0.5)
 
 
@@ -268,15 +268,15 @@ def test_one_run_alone(tmp_path):
     write(tmp_path / "limit", [(run, limit_rows(run, 0.25))])
     answer = build(read_folder(tmp_path / "limit"), theory=0).answer
     assert answer == (
-        "SimpleTask with omega = 8, trained at length 8 and measured up to length 10000: plateau: 0.25, interval "
-        "0.25 to 0.25, level, not within 0.01."
-    ).replace("10000", "10^4")
+        "SimpleTask with omega = 8, trained at length 8 and measured up to length 10^4: plateau: 0.25, "
+        "interval 0.25 to 0.25, level, not within 0.01."
+    )
     decoder = decoder_run(lw.task("parity"), "learned", 0)
     write(tmp_path / "decoder", [(decoder, decoder_rows(decoder, 1.0, 0.5, 0.25))])
     answer = build(read_folder(tmp_path / "decoder")).answer
     assert answer.startswith(
-        "parity, a decoder with learned positions trained on inputs up to length 10: right on 100.0% of inputs "
-        "of length 1 to 10, 50.0% of inputs of length 11 to 20 and 25.0% of inputs of length 21 to 30,"
+        "parity, a decoder with learned positions trained on inputs up to length 10: right on 100.0% of "
+        "inputs of length 0 to 10, 50.0% of inputs of length 11 to 20 and 25.0% of inputs of length 21 to 30,"
     )
 
 
@@ -331,7 +331,7 @@ def test_text_from_stores_is_text(tmp_path):
     assert "<img" not in page.replace(plotly_itself(), "")
     assert page.count("</script>") == page.count("<script")
     data = page.split('id="report-data">')[1].split("</script>")[0]
-    assert json.loads(data)["charts"]["bins"]["panels"][0]["label"] == task.title
+    assert "(a|<|/|s|>)*" in json.loads(data)["charts"]["bins"]["panels"][0]["label"]
     written, *_ = write_markdown(report, tmp_path)
     text = written.read_text()
     outside = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
