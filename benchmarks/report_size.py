@@ -22,7 +22,8 @@ def main(count: int, folder: Path) -> None:
     results = []
     for run in runs:
         length, seed = run.training.length, run.training.seed
-        end = 0.4 * min(1.0, (run.task.knobs["omega"] / length) ** 3) * (1 + 0.5 * seed / each)
+        assert isinstance(run.task, lw.SimpleTask)
+        end = 0.4 * min(1.0, (run.task.omega / length) ** 3) * (1 + 0.5 * seed / each)
         rows = []
         for test in run.test_lengths:
             loss = end * (1 - 0.9 * length / test)

@@ -3,6 +3,9 @@
 import io
 import json
 import math
+import re
+import shlex
+from pathlib import Path
 from statistics import median
 
 import pandas as pd
@@ -10,6 +13,8 @@ import pytest
 
 import lengthwise as lw
 from laws import advice_of
+from lengthwise import cli
+from lengthwise.cli import report as report_command
 from lengthwise.experiments.folder import note, read_folder
 from lengthwise.reporting.report import build, html_page, write_markdown
 from lengthwise.reporting.report.html import csv_text
@@ -337,6 +342,22 @@ def test_text_from_stores_is_text(tmp_path):
     outside = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
     assert "<img" not in outside
     assert "[x](" not in outside
+
+
+def test_the_example_of_the_page_on_reports_runs(tmp_path, monkeypatch):
+    """And its command lines are understood."""
+    page = (Path(__file__).parents[2] / "docs/how-to/report.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code, names)
+    assert names["report"].found["runs"] == 6
+    assert names["report"].answer.replace("<", "&lt;") in (tmp_path / "runs/small/report.html").read_text()
+    lines = re.findall(r"^\$ lengthwise report (.*)$", page, re.MULTILINE)
+    assert [cli._parse(report_command, "report", shlex.split(line)).format for line in lines] == [
+        "html",
+        "both",
+    ]
 
 
 def plotly_itself():
