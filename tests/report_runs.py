@@ -15,9 +15,9 @@ DECODER_EVALUATION = lw.DecoderEvaluation(ends=(10, 20, 30), sequences=8, every=
 
 
 @cache
-def weights():
-    """The weights of a model of the shape ``MODEL``, trained for a step."""
-    run = lw.Run(lw.SimpleTask(), MODEL, lw.Training(length=4, steps=1, batch=2), EVALUATION)
+def weights(model=MODEL):
+    """The weights of a model of this shape, trained for a step."""
+    run = lw.Run(lw.SimpleTask(), model, lw.Training(length=4, steps=1, batch=2), EVALUATION)
     return train_all([run])[0].weights
 
 
@@ -62,3 +62,16 @@ def write(folder, runs, made_by=None):
     ]
     lw.Store(folder).add(results, made_by={"device": "cpu (by hand)", **(made_by or {})})
     return results
+
+
+def keep(folder, advice):
+    """The runs of an advice from a law (``laws.advice_of``) as a store; the models are not its own."""
+    runs = [
+        lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=curve.training_length, seed=curve.seed))
+        for at in advice.lengths
+        for curve in at.curves
+    ]
+    rows = advice.results[["run", "step", "test_length", "metric", "value"]]
+    own = weights(lw.LimitModel())
+    lw.Store(folder / "runs").add([Result(run, rows[rows["run"] == run.id], own) for run in runs])
+    return folder

@@ -17,7 +17,7 @@ from lengthwise._files import make_folder, replacing
 from lengthwise.cli import typed
 from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments.folder import read_folder
-from lengthwise.reporting.report import build, html_page, write_markdown
+from lengthwise.reporting.report import build, check, html_page, write_markdown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,10 @@ class Command:
 
 def run(command: Command) -> None:
     """Read, build, write, print."""
+    check(command.tolerance, command.theory)
     output = command.output or command.folder
+    if command.folder.is_dir():
+        make_folder(output)  # before anything that takes long
     with progress_bars("done") as stage:
         report = build(
             read_folder(command.folder, stage),
@@ -54,7 +57,6 @@ def run(command: Command) -> None:
             stage=stage,
             command=typed(),
         )
-    make_folder(output)
     files: dict[str, object] = {}
     if command.format != "markdown":
         page = output / "report.html"

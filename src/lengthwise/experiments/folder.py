@@ -29,6 +29,9 @@ from lengthwise.experiments.store import Store
 ABOUT = "about.json"
 RUNS = "runs"
 
+MANY = 100
+"""To read so many runs takes long enough to tell how far it is."""
+
 MEASURED = {"limit": ("loss", "loss_error", "baseline"), "decoder": ("accuracy",)}
 """What every run of a family has rows of, at each of its test lengths."""
 
@@ -91,7 +94,8 @@ def read_folder(path: Path, stage: Stage | None = None) -> Folder:
         )
     store = Store(inside)
     runs = store.runs()
-    progress = stage(f"reading {len(runs)} runs", len(runs)) if stage else lambda _: None
+    told = stage if len(runs) >= MANY else None
+    progress = told(f"reading {len(runs)} runs", len(runs)) if told else lambda _: None
     frames, made_by = [], {}
     for run in runs:
         rows = store.metrics(run)

@@ -106,22 +106,24 @@ def curves(results: pd.DataFrame) -> list[Curve]:
     if (results["metric"] == "accuracy").any():
         raise ValueError("decoders are measured by bins of lengths and have no plateau: see lw.accuracies")
     found = []
-    for _, rows in results.groupby("run", sort=False):
-        at_once = rows[rows["test_length"] == NO_LENGTH].set_index("metric")["value"]
-        measured = {
-            metric: rows[rows["metric"] == metric].sort_values("test_length")
-            for metric in ("loss", "loss_error", "baseline")
+    # As arrays: of thousands of runs, a few operations of pandas each would take minutes.
+    columns = ("metric", "test_length", "value", "training.length", "training.seed")
+    metrics, lengths, values, trained, seeds = (results[name].to_numpy() for name in columns)
+    for run, places in results.groupby("run", sort=False).indices.items():
+        of = {
+            metric: sorted((int(lengths[at]), float(values[at])) for at in places if metrics[at] == metric)
+            for metric in ("loss", "loss_error", "baseline", "limit", "limit_error")
         }
         found.append(
             Curve(
-                run=str(rows["run"].iloc[0]),
-                training_length=int(rows["training.length"].iloc[0]),
-                seed=int(rows["training.seed"].iloc[0]),
-                test_lengths=tuple(measured["loss"]["test_length"].tolist()),
-                losses=tuple(measured["loss"]["value"].tolist()),
-                errors=tuple(measured["loss_error"]["value"].tolist()),
-                baseline=float(measured["baseline"]["value"].iloc[-1]),
-                limit=(at_once["limit"], at_once["limit_error"]) if "limit" in at_once else None,
+                run=str(run),
+                training_length=int(trained[places[0]]),
+                seed=int(seeds[places[0]]),
+                test_lengths=tuple(length for length, _ in of["loss"]),
+                losses=tuple(loss for _, loss in of["loss"]),
+                errors=tuple(error for _, error in of["loss_error"]),
+                baseline=of["baseline"][-1][1],
+                limit=(of["limit"][0][1], of["limit_error"][0][1]) if of["limit"] else None,
             )
         )
     return found

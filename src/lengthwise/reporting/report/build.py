@@ -46,10 +46,7 @@ def build(
     - ``stage``: called when something begins that takes long;
     - ``command``: what was typed for this report.
     """
-    if tolerance is not None and not 0 < tolerance < float("inf"):
-        raise ValueError(f"tolerance must be positive and finite, got {tolerance!r}")
-    if theory < 0:
-        raise ValueError(f"theory must be a number of settings, 0 for none, got {theory}")
+    check(tolerance, theory)
     advice = folder.advice
     if advice is not None and tolerance not in (None, advice.tolerance):
         raise ValueError(
@@ -60,7 +57,7 @@ def build(
     families = {run.family for run in folder.runs}
     trained = limits.measured(folder, tolerance) if "limit" in families else None
     decoded = decoders.measured(folder) if "decoder" in families else None
-    said, under, sections, runs = [], [], [_asked(folder, tolerance if trained else None)], []
+    said, sections, runs = [], [_asked(folder, tolerance if trained else None)], []
     files: dict[str, pd.DataFrame] = {"measurements.csv": folder.results}
     found: dict[str, Any] = {}
     if trained:
@@ -100,6 +97,14 @@ def build(
             "settings": found,
         },
     )
+
+
+def check(tolerance: float | None, theory: int) -> None:
+    """Raise ``ValueError`` unless a report can be asked for with these."""
+    if tolerance is not None and not 0 < tolerance < float("inf"):
+        raise ValueError(f"tolerance must be positive and finite, got {tolerance!r}")
+    if theory < 0:
+        raise ValueError(f"theory must be a number of settings, 0 for none, got {theory}")
 
 
 def _count(count: int, name: str) -> str:

@@ -158,18 +158,18 @@ def middle(at: AtLength) -> float:
 def _advice(advice: Advice) -> dict[str, Any]:
     """The fit to the pilot, what it predicted, and the length that sufficed."""
     decay, last = advice.prediction.decay, advice.lengths[-1].training_length
-    fit = None
+    fit: dict[str, Any] | None = None
     if decay:
         end = max(last, advice.predicted_length or 0)
         parts = (
             ("seen", decay.lengths[0], decay.lengths[-1]),
             ("beyond", decay.lengths[-1], end),
         )
-        fit = {
+        lines = {
             name: [[number(x), number(decay.at(x))] for x in np.geomspace(low, max(low, high), 30).tolist()]
             for name, low, high in parts
         }
-        fit["exponent"] = round(-decay.exponent, 2)
+        fit = {**lines, "exponent": round(-decay.exponent, 2)}
     answer = advice.answer
     return {
         "fit": fit,

@@ -40,7 +40,7 @@ def measured(folder: Folder) -> Decoders:
     runs = [run for run in folder.runs if run.family == "decoder"]
     own = folder.results[folder.results["run"].isin({run.id for run in runs})]
     knobs, found, results = settings(runs, own.dropna(axis="columns", how="all"), by_length=True)
-    order = [run.id for one in found for run in sorted(one.runs, key=lambda run: (run.training.seed, run.id))]
+    order = [run.id for one in found for run in one.runs]
     table = accuracies_by(results, [*knobs, SETTING]).set_index("run").loc[order].reset_index()
     judged = verdicts([_cell(one) for one in found], results)
     return Decoders(knobs, results, table, tuple(found), judged.assign(setting=[one.label for one in found]))

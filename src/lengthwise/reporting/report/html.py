@@ -133,7 +133,7 @@ def _block(block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in table.headings)
+    head = "".join(f'<th scope="col">{escape(one)}</th>' if one else "<td></td>" for one in table.headings)
     rows = []
     for place, row in enumerate(table.rows):
         first, *others = row
@@ -171,8 +171,8 @@ def _runs(table: RunsTable) -> str:
         f'<div class="filter"><label for="{name}-filter">filter</label>'
         f'<input id="{name}-filter" type="search" autocomplete="off" spellcheck="false" '
         f'aria-describedby="{name}-help">'
-        f'<p id="{name}-help" class="quiet">Words that a row must have, or a column and its value: '
-        f"<code>seed=3</code>, <code>{escape(table.headings[0])}=…</code>. Headings sort.</p></div>\n"
+        f'<p id="{name}-help" class="quiet">Words that a row must have, or a name and its value, as in '
+        f"<code>seed=3</code>. Headings sort.</p></div>\n"
         f'<p class="status" role="status"></p>\n'
         f'<div class="scroll tall" tabindex="0" role="region" aria-label="{title}">'
         f"<table><caption>{title}</caption><thead></thead><tbody></tbody></table></div>\n"

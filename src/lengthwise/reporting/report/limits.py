@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lengthwise.experiments import Advice, Run
+from lengthwise.experiments import Advice
 from lengthwise.experiments.advice import AtLength, Stage, at_lengths
 from lengthwise.experiments.folder import Folder
 from lengthwise.experiments.results import curves, plateau_table
@@ -66,8 +66,7 @@ def measured(folder: Folder, tolerance: float) -> Limits:
     if advice is not None:
         first = advice.lengths[0].curves[0].run
         advised = next(one.label for one in found if any(run.id == first for run in one.runs))
-    ordered = [every[run.id] for one in found for run in sorted(one.runs, key=_order)]
-    table = plateau_table(ordered)
+    table = plateau_table(every[run.id] for one in found for run in one.runs)
     beside = results.groupby("run", sort=False).first()[[*knobs, SETTING]]
     return Limits(
         tolerance,
@@ -79,10 +78,6 @@ def measured(folder: Folder, tolerance: float) -> Limits:
         advice,
         advised,
     )
-
-
-def _order(run: Run) -> tuple[int, int]:
-    return run.training.length, run.training.seed
 
 
 def answer(limits: Limits) -> str:
@@ -230,7 +225,7 @@ def _over_seeds(limits: Limits) -> Table:
 def _loss_caption(chart: Mapping[str, Any]) -> str:
     said = (
         "Thick lines are medians over seeds, thin ones single seeds, shaded areas span all of them; the "
-        "dashed line is the tolerance. Hover over a point for its run, seed, value and standard error."
+        "dashed line is the tolerance. Point at a line, or tap it, for run, seed, value and standard error."
     )
     if any(one["groups"][0]["limit"] is not None for one in chart["settings"]):
         said += " Diamonds at the right edge are limits at infinite length."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import matplotlib
 from matplotlib.colors import to_hex, to_rgb
 
-from lengthwise.reporting.curves import shades
+from lengthwise.reporting.curves import Color, shades
 from lengthwise.reporting.huang import COLORS
 
 Pair = tuple[str, str]
@@ -18,7 +18,7 @@ def by_length(lengths: Sequence[int]) -> dict[int, Pair]:
     dark = matplotlib.colormaps["viridis"]
     spaced = _spaced(len(values))
     return {
-        length: (to_hex(light[value]), to_hex(dark(0.36 + 0.64 * place)))
+        length: (_hex(light[value]), to_hex(dark(0.36 + 0.64 * place)))
         for length, value, place in zip(lengths, values, spaced, strict=True)
     }
 
@@ -41,7 +41,11 @@ def by_bin(count: int) -> list[Pair]:
 def of_scheme(positions: str) -> Pair:
     """The colour of a scheme of positions."""
     color = to_rgb(COLORS[positions])
-    return to_hex(color), to_hex(tuple(0.5 * part + 0.5 for part in color))
+    return _hex(color), _hex(tuple(0.5 * part + 0.5 for part in color))
+
+
+def _hex(color: Color) -> str:
+    return to_hex(color)  # pyright: ignore[reportArgumentType]
 
 
 def _spaced(count: int) -> list[float]:

@@ -45,10 +45,10 @@ def settings(
     knobs = varied(results)
     if by_length and results["training.length"].nunique() > 1:
         knobs = [*knobs, "training.length"]
-    by_id = {run.id: run for run in runs}
+    by_id = {run.id: run for run in sorted(runs, key=_order)}
     first = results.groupby("run", sort=False).first()
     if not knobs:
-        whole = Setting(subject(runs[0].task), tuple(by_id[str(name)] for name in first.index))
+        whole = Setting(subject(runs[0].task), tuple(by_id.values()))
         return knobs, [whole], results.assign(**{SETTING: whole.label})
     found: list[Setting] = []
     label_of: dict[str, str] = {}
@@ -58,9 +58,14 @@ def settings(
         while label in taken:
             label += " (another)"
         taken.add(label)
-        found.append(Setting(label, tuple(by_id[str(name)] for name in rows.index)))
+        own = sorted((by_id[str(name)] for name in rows.index), key=_order)
+        found.append(Setting(label, tuple(own)))
         label_of |= {str(name): label for name in rows.index}
     return knobs, found, results.assign(**{SETTING: results["run"].map(label_of)})
+
+
+def _order(run: Run) -> tuple[int, int, str]:
+    return run.training.length, run.training.seed, run.id
 
 
 def _composite(runs: Sequence[Run], results: pd.DataFrame) -> dict[str, pd.Series]:

@@ -70,7 +70,7 @@ function drawLosses(plot, chart, seeds) {
   const longest = Math.max(...setting.groups.map((group) => group.lengths[group.lengths.length - 1]));
   const [low, high] = setting.heights;
   const made = layout({
-    ...across(chart.tolerance, "tolerance"),
+    ...across(chart.tolerance, "tolerance", "right"),
     xaxis: powers("test length", Math.max(0.5, 0.8 * Math.min(...lengths)), longest),
     yaxis: powers("test loss", low, high),
   });
@@ -197,7 +197,7 @@ function drawPlateaus(plot, chart, seeds) {
   const lengths = [...new Set(medians.map(([length]) => length))].sort((a, b) => a - b);
   const [first, last] = [lengths[0], lengths[lengths.length - 1]];
   const made = layout({
-    ...across(chart.tolerance, "tolerance"),
+    ...across(chart.tolerance, "tolerance", "left"),
     xaxis: powers("training length", first / 1.15, last * 1.15, lengthTicks(lengths)),
     yaxis: powers("plateau of the test loss", low, high),
   }, chart.series.length > 1 ? chart.series.map((series) => series.label) : []);

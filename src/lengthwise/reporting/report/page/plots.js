@@ -95,8 +95,8 @@ function config() {
   return { responsive: true, displaylogo: false, displayModeBar: !narrow(), modeBarButtons };
 }
 
-/* A horizontal line across the plot, named at its left end. */
-function across(height, name) {
+/* A horizontal line across the plot, named at one end. */
+function across(height, name, side) {
   return {
     shapes: [
       {
@@ -113,12 +113,15 @@ function across(height, name) {
     annotations: [
       {
         xref: "paper",
-        x: 0.01,
+        x: side === "left" ? 0.01 : 0.99,
         y: Math.log10(height),
         text: name,
         showarrow: false,
-        xanchor: "left",
+        xanchor: side,
         yanchor: "bottom",
+        yshift: 2,
+        borderpad: 1,
+        bgcolor: theme.color("paper"),
         font: { size: 11, color: theme.color("quiet") },
       },
     ],

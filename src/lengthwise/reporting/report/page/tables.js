@@ -42,7 +42,7 @@ class RunsTable {
   }
 
   filter(text) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = text.toLowerCase().replace(/\s*=\s*/g, "=").split(/\s+/).filter(Boolean);
     const tests = words.map((word) => this.test(word));
     this.shown = this.rows.filter((row) => tests.every((test) => test(row)));
     this.limit = ROWS;
@@ -50,15 +50,15 @@ class RunsTable {
     this.draw();
   }
 
-  /* column=value asks one column; a number, whole numeric cells; a word, parts of the other ones. */
+  /* name=value asks the column of that name, or a part of a setting; a number, whole numeric cells; a word,
+     parts of the other ones. */
   test(word) {
     const [name, ...value] = word.split("=");
     if (value.length) {
-      const wanted = value.join("=");
-      const columns = this.headings.map((_, at) => at).filter((at) => this.headings[at].toLowerCase().replace(/\s/g, "-").startsWith(name.replace(/\s/g, "-")));
-      if (columns.length) {
-        return (row) => columns.some((at) => this.matches(row, at, wanted));
-      }
+      const columns = [...this.headings.keys()].filter((at) => this.headings[at].toLowerCase() === name);
+      if (columns.length) return (row) => columns.some((at) => this.matches(row, at, value.join("=")));
+      const parts = (text) => text.toLowerCase().replaceAll(" = ", "=").split(", ");
+      return (row) => row.texts.some((text) => parts(text).includes(word));
     }
     return (row) => row.texts.some((_, at) => this.matches(row, at, word));
   }
