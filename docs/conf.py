@@ -13,7 +13,14 @@ copyright = author
 release = version = __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "mathml", "commands"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "commands",
+    "offline",
+]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"lengthwise {release}"

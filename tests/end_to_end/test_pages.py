@@ -78,7 +78,7 @@ def test_a_wrong_page_is_found(tmp_path, monkeypatch):
     for text, message in {
         "```python\n1 + 1  # => 3\n```": "page.md:2: the page shows\n3\nand it is\n2",
         "```python\n\n1 / 0\n```": "page.md:3: ZeroDivisionError",
-        "```console\n$ lengthwise crasp run binary-majority 0\naccepted\n```": "and it is\nnot accepted (1 letters, last)",
+        "```console\n$ lengthwise crasp run binary-majority 0\naccepted\n```": "and it is\nnot accepted",
         "```console\n$ lengthwise bund\n```": "did you mean",
         "```console\n$ rm file\n```": "nothing says how to run 'rm'",
         "```json\n{}\n```": "nothing says how to run a block of 'json'",
