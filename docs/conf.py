@@ -21,7 +21,7 @@ extensions = [
     "commands",
     "offline",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 html_theme = "furo"
 html_title = f"lengthwise {release}"
 html_static_path = ["_static"]
@@ -38,7 +38,6 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 smartquotes = False
-pygments_style = "friendly"
 
 _shown: set[int] = set()
 
@@ -61,6 +60,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "show_memory": False,
+    # A page of times would fetch scripts from elsewhere.
+    "write_computation_times": False,
 }
 suppress_warnings = ["config.cache"]
 
