@@ -91,7 +91,8 @@ def _row(flag: str, told: str) -> str:
     assert match
     known = match[2] not in (None, "None", "False", "required", "")
     ends = f" Default: `{_plain(match[2])}`." if known else " Required." if match[2] == "required" else ""
-    return f"| `{_plain(flag)}` | {_cell(match[1])}{ends} |"
+    about = match[1] if match[1].endswith(".") else f"{match[1]}."
+    return f"| `{_plain(flag)}` | {_cell(about)}{ends} |"
 
 
 _DEFAULT = re.compile(r"(.*?)(?: \((?:default: )?((?<=default: ).*|required)\))?")
