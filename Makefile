@@ -36,7 +36,9 @@ bench: install
 	$(BIN)/python benchmarks/ensemble_size.py
 	$(BIN)/python benchmarks/limit_evaluation.py 1e7
 
+# The code blocks of all pages in full, then the pages, with the examples run.
 docs: .venv/docs
+	$(BIN)/python docs/run_blocks.py
 	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html
 
 .venv/docs: .venv/installed

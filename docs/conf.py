@@ -13,8 +13,15 @@ copyright = author
 release = version = __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "mathml", "commands"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "commands",
+    "offline",
+]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 html_theme = "furo"
 html_title = f"lengthwise {release}"
 html_static_path = ["_static"]
@@ -31,7 +38,6 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 smartquotes = False
-pygments_style = "friendly"
 
 _shown: set[int] = set()
 
@@ -54,6 +60,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "show_memory": False,
+    # A page of times would fetch scripts from elsewhere.
+    "write_computation_times": False,
 }
 suppress_warnings = ["config.cache"]
 

@@ -8,8 +8,9 @@
     python docs/run_blocks.py --figures PAGE      # and put the figures that it makes into the page
 
 A page runs from top to bottom in an empty folder that holds ``examples/`` and ``docs/`` as a clone does. Its
-``python`` blocks share one namespace: a line that ends in ``# => VALUE`` must have that value. Of its ``console``
-blocks every command runs, and where lines follow a command, it must print them. ``...`` stands for anything.
+``python`` blocks share one namespace: a line that ends in ``# => VALUE`` must have that value. Of its
+``console`` blocks every command runs, and where lines follow a command, it must print them. ``...`` stands
+for anything.
 
 A comment before a block or an image says what is done with it otherwise:
 
@@ -20,7 +21,7 @@ A comment before a block or an image says what is done with it otherwise:
 ``<!-- in tests: --steps 20 -->``, for Python ``<!-- in tests: steps=20 -->``
     The tests run it with these flags, or train with these settings, and do not look at what it prints.
 ``<!-- if there is: COMMAND -->``
-    It is run if lengthwise has this command.
+    It is run by ``make docs``, if lengthwise has this command.
 ``<!-- numbers within a factor 2 -->``, ``<!-- docs build, numbers within a factor 2: WHY -->``
     It trains: another processor rounds otherwise, so its numbers need only be about those of the page.
 ``<!-- output -->``
@@ -67,7 +68,8 @@ REASONS = {
 """Why a block may not be run."""
 
 LOOSE = "numbers within a factor 2"
-MARKS = ("not run", "docs build", f"docs build, {LOOSE}", LOOSE, "in tests", "if there is", "output", "file", "figure")
+SLOW = ("docs build", f"docs build, {LOOSE}")
+MARKS = ("not run", *SLOW, LOOSE, "in tests", "if there is", "output", "file", "figure")
 WIDTH = "100"
 """The columns of the terminal that commands print to."""
 
@@ -132,7 +134,7 @@ def blocks(page: Path) -> list[Block]:
     for number, line in enumerate(page.read_text().splitlines(), 1):
         fence = _FENCE.match(line)
         if opened:
-            indent, ticks, language, start = opened
+            ticks, language, start = opened
             if fence and fence[2] == ticks and not fence[3].strip():
                 if not language.startswith("{"):
                     text = textwrap.dedent("\n".join(inside)) + "\n"
@@ -141,18 +143,17 @@ def blocks(page: Path) -> list[Block]:
             else:
                 inside.append(line)
         elif fence:
-            opened = (fence[1], fence[2], fence[3].strip(), number)
+            opened = (fence[2], fence[3].strip(), number)
         elif marked := _MARK.match(line):
             mark = (marked[1], marked[2] or "")
         elif image := _IMAGE.match(line):
             if mark[0]:
                 found.append(Block(page, number, "image", image[1], *mark))
             mark = ("", "")
-        elif line.strip():
-            if mark[0]:
-                raise ValueError(f"{page.name}:{number}: a mark stands right before a block or an image")
+        elif line.strip() and mark[0]:
+            raise ValueError(f"{page.name}:{number}: a mark stands right before a block or an image")
     if opened:
-        raise ValueError(f"{page.name}:{opened[3]}: this block has no end")
+        raise ValueError(f"{page.name}:{opened[2]}: this block has no end")
     return found
 
 
@@ -167,7 +168,7 @@ def run_page(page: Path, *, full: bool, show: bool = False, figures: bool = Fals
             if block.slow and not full:
                 ran.left.append(block)
                 printed = None
-            elif block.mark == "not run" or (block.mark == "if there is" and block.told not in cli.COMMANDS):
+            elif block.mark == "not run" or _lacking(block, full):
                 printed = None
             elif block.mark == "file":
                 Path(block.told).parent.mkdir(parents=True, exist_ok=True)
@@ -189,9 +190,13 @@ def run_page(page: Path, *, full: bool, show: bool = False, figures: bool = Fals
     return ran
 
 
+def _lacking(block: Block, full: bool) -> bool:
+    return block.mark == "if there is" and (block.told not in cli.COMMANDS or not full)
+
+
 def matches(wanted: str, given: str, loose: bool = False) -> bool:
-    """Whether a text is as wanted, but for spaces at ends of lines, where ``...`` stands for anything. Loosely,
-    each number need only be within a factor 2, and what pads it may differ.
+    """Whether a text is as wanted, but for spaces at ends of lines, where ``...`` stands for anything.
+    Loosely, each number need only be within a factor 2, and what pads it may differ.
     """
     wanted, given = _trimmed(wanted), _trimmed(given)
     if not loose:
@@ -232,7 +237,7 @@ def _agree(wanted: str, given: str, place: str, loose: bool = False) -> None:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Work in a new folder that holds the examples and the documentation, with a terminal of a fixed width."""
+    """Work in a new folder that holds examples and documentation, with a terminal of a fixed width."""
     before, columns = Path.cwd(), os.environ.get("COLUMNS")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -366,7 +371,7 @@ def _image(block: Block, folder: Path, ran: Ran, *, replace: bool) -> None:
         shown.parent.mkdir(exist_ok=True)
         shutil.copyfile(made, shown)
     if not shown.is_file():
-        raise AssertionError(f"{block.place}: {block.text} is not there (python docs/run_blocks.py --figures)")
+        raise AssertionError(f"{block.place}: {block.text} is missing (python docs/run_blocks.py --figures)")
     ran.compared += 1
 
 

@@ -3,13 +3,14 @@
 ``{commands}`` stands for all commands with all their flags, as ``--help`` tells them.
 """
 
-import argparse
+import contextlib
 import importlib
+import io
+import os
 import re
 from types import ModuleType
 from typing import Any
 
-import tyro
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -39,43 +40,63 @@ def _group(package: str, words: str, commands: dict[str, str]) -> list[str]:
 
 
 def _command(module: ModuleType, name: str, words: str) -> list[str]:
-    if not hasattr(module, "flags"):
-        return _table(actions(module, [], words))
-    common = actions(module, ["--help"], words)
+    common = flags(words)
     text = _table(common)
     told: dict[str, list[str]] = {}
-    for task in _TASKED[name]:
-        own = [one for one in actions(module, [task], words) if _row(one) not in map(_row, common)]
+    for task in _TASKED[name] if hasattr(module, "flags") else ():
+        own = [one for one in flags(f"{words} {task}") if one not in common]
         told.setdefault("\n".join(_table(own)), []).append(task)
     for table, tasks in told.items():
         text += [f"With {_series(tasks)}:", "", table, ""] if table else []
     return text
 
 
-def actions(module: ModuleType, arguments: list[str], words: str) -> list[argparse.Action]:
-    """The flags and arguments of a command, for these first arguments of it."""
-    kind = module.flags(arguments) if hasattr(module, "flags") else module.Command
-    parser = tyro.extras.get_parser(kind, prog=words, config=(tyro.conf.FlagCreatePairsOff,))
-    return [one for one in parser._actions if "--help" not in one.option_strings]
+def flags(words: str) -> list[tuple[str, str]]:
+    """The arguments and flags of a command, and what ``--help`` tells of each."""
+    entries: list[list[str]] = []
+    for line in _help(words).splitlines():
+        inside = line.strip("│").rstrip() if line.startswith("│") else ""
+        if inside and not inside[1].isspace():
+            entries.append(re.split(r"\s{2,}", inside.strip(), maxsplit=1))
+        elif inside.strip():
+            entries[-1].append(inside.strip())
+    found = [(entry[0], " ".join(entry[1:])) for entry in entries]
+    return [(flag, told) for flag, told in found if not flag.startswith("-h, ")]
 
 
-def _table(flags: list[argparse.Action]) -> list[str]:
+def _help(words: str) -> str:
+    """What a command prints with ``--help``, in lines long enough for everything."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # boxes are drawn where the encoding has them
+    columns = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "500"
+    try:
+        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+            cli.main([*words.split()[1:], "--help"])
+    finally:
+        del os.environ["COLUMNS"]
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+    out.seek(0)
+    return out.read()
+
+
+def _table(told: list[tuple[str, str]]) -> list[str]:
     """Arguments first, then flags."""
-    rows = map(_row, sorted(flags, key=lambda flag: bool(flag.option_strings)))
-    return ["| flag | meaning |", "|---|---|", *rows, ""] if flags else []
+    rows = [_row(*one) for one in sorted(told, key=lambda one: one[0].startswith("-"))]
+    return ["| flag | meaning |", "|---|---|", *rows, ""] if told else []
 
 
-def _row(flag: argparse.Action) -> str:
-    told, default = _DEFAULT.fullmatch(" ".join(str(flag.help).split())).groups()  # pyright: ignore
-    name = ", ".join(flag.option_strings) or str(flag.metavar or flag.dest).strip("[]")
-    value = f" {_plain(flag.metavar)}" if flag.option_strings and flag.metavar else ""
-    known = default not in (None, "None", "False", "required", "")
-    ends = f" Default: `{_plain(default)}`." if known else " Required." if default == "required" else ""
-    return f"| `{name}{value}` | {_cell(told)}{ends} |"
+def _row(flag: str, told: str) -> str:
+    match = _DEFAULT.fullmatch(told)
+    assert match
+    known = match[2] not in (None, "None", "False", "required", "")
+    ends = f" Default: `{_plain(match[2])}`." if known else " Required." if match[2] == "required" else ""
+    about = match[1] if match[1].endswith(".") else f"{match[1]}."
+    return f"| `{_plain(flag)}` | {_cell(about)}{ends} |"
 
 
 _DEFAULT = re.compile(r"(.*?)(?: \((?:default: )?((?<=default: ).*|required)\))?")
-"""What tyro says of a flag, and in the end of its default."""
+"""What is said of a flag, and in the end of its default."""
 
 
 def _plain(value: object) -> str:
