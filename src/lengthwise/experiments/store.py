@@ -108,7 +108,7 @@ class Store:
         path = self.folder / run.id / "metrics.parquet"
         try:
             rows = pq.read_table(path).to_pandas().astype(COLUMNS)
-        except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, NotImplementedError) as error:
             raise ValueError(
                 f"{one_line(path)} cannot be read as a table of results: {one_line(error)}"
             ) from error
