@@ -6,10 +6,10 @@
 - flags: the command line.
 
 A refusal is a ValueError or OSError of one printable line; on the command line, one line on stderr and exit
-status 2. Violations: another exception or a warning, a hang past the door's limit, memory beyond a bound, a file
-written outside the folder that was given, a process started, code run from a loaded file, or an accepted input
-of which something does not hold. Each is saved under --output with the command that repeats it, and the exit
-status is then 1. It needs the development install: some inputs are those of the tests.
+status 2. Violations: another exception or a warning, a hang past the door's limit, memory beyond a bound, a
+file written outside the folder that was given, a process started, code run from a loaded file, or an accepted
+input of which something does not hold. Each is saved under --output with the command that repeats it, and the
+exit status is then 1. It needs the development install: some inputs are those of the tests.
 """
 
 import argparse

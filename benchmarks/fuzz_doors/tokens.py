@@ -205,14 +205,15 @@ def enter(given: tuple[str, dict[str, Any]], folder: Path) -> None:
 
 def prepare() -> None:
     """Build what is called."""
-    _models(), _programs(), _tasks()
+    for build in (_models, _programs, _tasks):
+        build()
 
 
 DOOR = Door(
     name="tokens",
     about="arrays of tokens, and numbers beside them",
     share=20,
-    seconds=20.0,
+    seconds=60.0,
     draw=draw,
     enter=enter,
     prepare=prepare,

@@ -49,12 +49,14 @@ def at_least_zero(value: object, name: str) -> float:
 
 def whole(value: object, name: str, least: int, most: int | None = None) -> int:
     """A whole number within its range, or what is wrong with it."""
-    narrow = most is not None and most <= WIDEST_TOLD
-    sort = f"a whole number from {least} to {most}" if narrow else f"a whole number of at least {least}"
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (narrow and value > most):
+    sort = f"a whole number of at least {least}"
+    if most is not None and most <= WIDEST_TOLD:
+        sort = f"a whole number from {least} to {most}"
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be {sort}, got {shown(value)}")
     if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {shown(value)}")
+        sort = sort if most <= WIDEST_TOLD else f"at most {most:,}"
+        raise ValueError(f"{name} must be {sort}, got {shown(value)}")
     return value
 
 
