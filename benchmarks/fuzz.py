@@ -6,10 +6,10 @@
 - flags: the command line.
 
 A refusal is a ValueError or OSError of one printable line; on the command line, one line on stderr and exit
-status 2. Violations: another exception or a warning, a hang past the door's limit, memory beyond a bound, a file
-written outside the folder that was given, a process started, code run from a loaded file, or an accepted input
-of which something does not hold. Each is saved under --output with the command that repeats it, and the exit
-status is then 1. It needs the development install: some inputs are those of the tests.
+status 2. Violations: another exception or a warning, a hang past the door's limit, memory beyond a bound, a
+file written outside the folder that was given, a process started, code run from a loaded file, or an accepted
+input of which something does not hold. Each is saved under --output with the command that repeats it, and the
+exit status is then 1. It needs the development install: some inputs are those of the tests.
 """
 
 import argparse
@@ -32,6 +32,8 @@ from fuzz_doors.worker import Judged, drawn, judge, work
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+
+from lengthwise._messages import printable
 
 AT_ONCE = 50
 """So many inputs are asked of a process at a time."""
@@ -115,6 +117,7 @@ def run(amounts: dict[str, int], seed: int, processes: int, place: Path, console
                     judged = _lost(worker, f"the process died, exit status {worker.process.exitcode}")
                 if judged is not None:
                     found.append(judged)
+                    _tell(judged, len(found), console)
                     worker.left.remove(judged.number)
                     worker.since = monotonic()
                     bars.update(bar, advance=1)
@@ -131,6 +134,15 @@ def run(amounts: dict[str, int], seed: int, processes: int, place: Path, console
                     worker.process.kill()
             bars.refresh()
     return found
+
+
+def _tell(judged: Judged, done: int, console: Console) -> None:
+    """A violation at once; where no bar is drawn, how far things are."""
+    if judged.outcome == "violation":
+        lines = judged.what.strip().splitlines() or [""]
+        console.print(f"{judged.door} {judged.number}: {printable(lines[0][:300])}", markup=False)
+    if not console.is_terminal and done % 5000 == 0:
+        console.print(f"{done:,} inputs")
 
 
 def _ready(busy: list[Process]) -> list[Process]:
@@ -157,8 +169,11 @@ def saved(judged: Judged, seed: int, output: Path) -> str:
     """Write a violation down, and the command that repeats it; the command."""
     command = f"python benchmarks/fuzz.py --doors {judged.door} --seed {seed} --only {judged.number}"
     output.mkdir(parents=True, exist_ok=True)
-    given = drawn(DOORS[judged.door], seed, judged.number)
-    told = f"{command}\n\n{judged.what}\n\ninput: {given!r}\n"
+    try:
+        shown = repr(drawn(DOORS[judged.door], seed, judged.number))
+    except Exception as error:
+        shown = f"none: {error!r}"
+    told = f"{command}\n\n{judged.what}\n\ninput: {shown}\n"
     (output / f"{judged.door}-{seed}-{judged.number}.txt").write_text(told, errors="backslashreplace")
     return command
 
@@ -203,9 +218,6 @@ def main() -> int:
     for judged in found:
         tallies[judged.door].add(judged)
     broken = [judged for judged in found if judged.outcome == "violation"]
-    for judged in broken[:60]:
-        lines = judged.what.strip().splitlines() or [""]
-        print(f"{judged.door} {judged.number}: {lines[0][:300]} | {lines[-1].strip()[:120]}", file=sys.stderr)
     commands = [saved(judged, chosen.seed, output) for judged in broken]
     if chosen.json:
         rows = {name: {**tally.outcomes, "worst": tally.worst} for name, tally in tallies.items()}

@@ -113,8 +113,7 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
     "simulate": _of(
         MODELS,
         MODELS,
-        capped={"--time-limit": TIMES},
-        length=["10", "50", *NUMBERS],
+        capped={"--time-limit": TIMES, "--length": ["40", "10", "0", "-1", "x", "1.5", "1" + "0" * 30]},
         tolerance=["0.1", *NUMBERS],
         method=["counts", "shortest", "markov", "stratified", "balanced", "x"],
         input=["0", "01101", "0,1", "x", "", *WORDS],
@@ -332,5 +331,5 @@ def prepare() -> None:
 
 
 DOOR = Door(
-    name="flags", about="the command line", share=4, seconds=60.0, draw=draw, enter=enter, prepare=prepare
+    name="flags", about="the command line", share=4, seconds=120.0, draw=draw, enter=enter, prepare=prepare
 )

@@ -71,5 +71,5 @@ def enter(given: tuple[str, Any, dict[str, Any]], folder: Path) -> None:
 
 
 DOOR = Door(
-    name="knobs", about="tasks by name, with their knobs", share=8, seconds=20.0, draw=draw, enter=enter
+    name="knobs", about="tasks by name, with their knobs", share=8, seconds=60.0, draw=draw, enter=enter
 )

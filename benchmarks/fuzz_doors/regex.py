@@ -63,4 +63,4 @@ def enter(given: dict[str, Any], folder: Path) -> None:
                     require(verdict.witness(word) == dfa.accepts(word), "other answer on", repr(word))
 
 
-DOOR = Door(name="regex", about="regular expressions", share=5, seconds=30.0, draw=draw, enter=enter)
+DOOR = Door(name="regex", about="regular expressions", share=5, seconds=60.0, draw=draw, enter=enter)

@@ -152,7 +152,7 @@ DOOR = Door(
     name="shapes",
     about="models, trainings, runs, constructions",
     share=13,
-    seconds=20.0,
+    seconds=60.0,
     draw=draw,
     enter=enter,
 )

@@ -76,7 +76,7 @@ def _number(source: random.Random, depth: int) -> str:
 def _doubling(source: random.Random) -> str:
     """Definitions each of which says the one before it twice."""
     joint = source.choice(["{0} && {0}", "{0} || !{0}", "# {0} > # {0}", "exists {0} && {0}", "# {0} >= 2"])
-    levels = source.choice([5, 40, 300])
+    levels = source.choice([5, 40, 120])
     lines = ['x0 = "a"'] + [f"x{at} = {joint.format(f'x{at - 1}')}" for at in range(1, levels)]
     counted = [f"n{at} = n{at - 1} + n{at - 1}" for at in range(1, levels)]
     if source.random() < 0.3:
@@ -140,4 +140,4 @@ def enter(given: tuple[str, str, str], folder: Path) -> None:
         )
 
 
-DOOR = Door(name="text", about="C-RASP text and power words", share=20, seconds=20.0, draw=draw, enter=enter)
+DOOR = Door(name="text", about="C-RASP text and power words", share=20, seconds=60.0, draw=draw, enter=enter)

@@ -16,7 +16,7 @@ from safetensors.torch import save
 from fuzz_doors import guard
 from fuzz_doors.door import Door, require
 from fuzz_doors.values import damaged, mutated, plain
-from lengthwise import LimitTransformer, constructions
+from lengthwise import Finite, LimitTransformer, constructions
 from lengthwise.limit.files import FORMAT
 
 CANARY = "canary"
@@ -34,7 +34,7 @@ def _good() -> list[tuple[dict[str, str], dict[str, torch.Tensor]]]:
     ]
     found = []
     for f in models:
-        finite = {"bits": f.precision.bits} if hasattr(f.precision, "bits") else None
+        finite = {"bits": f.precision.bits} if isinstance(f.precision, Finite) else None
         about = {"activations": [layer.activation for layer in f.layers], "finite": finite}
         found.append(({"format": FORMAT, "model": json.dumps(about)}, f.tensors()))
     return found
@@ -89,7 +89,7 @@ def _odd_tensors(source: random.Random) -> bytes:
             case 5 | 6:
                 value = source.choice([float("nan"), float("inf"), 1e308, -1e308, 1e155, 5e-324, 1e30])
                 filled = tensor.clone()
-                if filled.numel() and filled.is_floating_point():
+                if filled.numel() and filled.dtype == torch.float64:
                     filled.view(-1)[source.randrange(filled.numel())] = value
                 tensors[name] = filled
             case _:
@@ -191,7 +191,7 @@ DOOR = Door(
     name="weights",
     about="files of weights",
     share=14,
-    seconds=10.0,
+    seconds=60.0,
     draw=draw,
     enter=enter,
     prepare=prepare,

@@ -81,6 +81,11 @@ def work(connection: Connection, place: Path, seed: int) -> None:
     while (asked := connection.recv()) is not None:
         name, numbers = asked
         for number in numbers:
-            connection.send(judge(DOORS[name], drawn(DOORS[name], seed, number), number, place))
+            try:
+                given = drawn(DOORS[name], seed, number)
+            except Exception as error:
+                connection.send(Judged(name, number, "violation", 0.0, f"no input drawn: {error!r}"))
+            else:
+                connection.send(judge(DOORS[name], given, number, place))
         connection.send(None)
     os.chdir("/")

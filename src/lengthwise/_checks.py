@@ -6,6 +6,9 @@ from typing import Any
 
 from lengthwise._messages import shown
 
+WIDEST_TOLD = 10_000
+"""Ranges up to here are told whole; a larger end only to those who pass it."""
+
 LEAST_CONCENTRATION = 1e-300
 """Draws divide by the concentration: with smaller ones nothing finite is left."""
 
@@ -46,10 +49,13 @@ def at_least_zero(value: object, name: str) -> float:
 
 def whole(value: object, name: str, least: int, most: int | None = None) -> int:
     """A whole number within its range, or what is wrong with it."""
-    sort = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    if isinstance(value, bool) or not isinstance(value, int):
+    sort = f"a whole number of at least {least}"
+    if most is not None and most <= WIDEST_TOLD:
+        sort = f"a whole number from {least} to {most}"
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be {sort}, got {shown(value)}")
-    if value < least or (most is not None and value > most):
+    if most is not None and value > most:
+        sort = sort if most <= WIDEST_TOLD else f"at most {most:,}"
         raise ValueError(f"{name} must be {sort}, got {shown(value)}")
     return value
 

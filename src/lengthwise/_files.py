@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lengthwise._locks import released, taken
-from lengthwise._messages import one_line
+from lengthwise._messages import one_line, printable
 
 
 @contextmanager
@@ -37,6 +37,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, where they do not exist."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        # Python could, but libraries that write there could not.
+        raise ValueError(f"the name of the folder {printable(folder)} is not UTF-8: take another") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -201,7 +201,7 @@ def test_constructions_by_name():
         ("modp:period=2.5", "period of construction 'modp' must be a whole number, got '2.5'"),
         ("modp:period=", "must be a whole number, got ''"),
         ("simple:omega=nan", "omega must be positive and finite"),
-        ("modp:period=3,residue=7", "residue must be between 0 and 2"),
+        ("modp:period=3,residue=7", "residue must be a whole number from 0 to 2, got 7"),
     ):
         with pytest.raises(ValueError, match=message):
             lw.constructions.named(text)

@@ -303,6 +303,7 @@ FAULTS = (
     TypeError,
     AttributeError,
     RecursionError,
+    NotImplementedError,
     pa.ArrowException,
     SafetensorError,
 )

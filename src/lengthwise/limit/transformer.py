@@ -14,6 +14,9 @@ from lengthwise.sequences import Summary, check_tokens, whole_numbers
 
 Activation = Literal["relu", "heaviside"]
 
+MOST_PAIRS = 2**27
+"""So many logits between types are held at once: a gigabyte."""
+
 
 @dataclass(frozen=True, eq=False)
 class LimitLayer:
@@ -189,7 +192,8 @@ class LimitTransformer:
         """The same, by a chosen method; both are exact.
 
         - "fast": one layer by counting types, in one pass over the tokens; two layers by prefix counts, in
-          linear time and, beside the tokens, constant memory; more layers as "reference";
+          linear time and, beside the tokens, constant memory; more layers, or tens of thousands of types, as
+          "reference";
         - "reference": as the definition says, in time and memory quadratic in the length.
         """
         from lengthwise.limit.counting import evaluate_tokens
@@ -204,7 +208,7 @@ class LimitTransformer:
             output = evaluate_tokens(self, batch)  # which checks the tokens as it counts them
         else:
             check_tokens(batch, self.vocabulary)
-            if method == "fast" and len(self.layers) == 2:
+            if method == "fast" and len(self.layers) == 2 and self._pairs() <= MOST_PAIRS:
                 output = evaluate_two_layers(self, batch)
             else:
                 output = stream(self, batch.long())[:, -1] @ self.readout.mT
@@ -228,6 +232,10 @@ class LimitTransformer:
         from lengthwise.limit.infinity import at_infinity
 
         return at_infinity(self, frequencies)
+
+    def _pairs(self) -> int:
+        """How many logits between types the first layer has."""
+        return self.layers[0].heads * (self.vocabulary * self.period) ** 2
 
     def _batch(self, tokens: Tensor) -> Tensor:
         """The tokens as a batch (B, T), or what is wrong with their shape."""

@@ -76,6 +76,9 @@ class LimitModel:
 
     def transformer(self, weights: Mapping[str, Tensor]) -> LimitTransformer:
         """The model with these trained weights, in float64, for the theory to look at."""
+        for name, value in weights.items():
+            if not value.is_floating_point():
+                raise ValueError(f"{shown(name)} must hold real numbers, got {value.dtype}")
         tensors = {name: value.double() for name, value in weights.items()}
         tensors.setdefault("positions", torch.zeros(1, self.width, dtype=torch.float64))
         for layer in range(self.layers):
