@@ -205,3 +205,17 @@ def test_constructions_by_name():
     ):
         with pytest.raises(ValueError, match=message):
             lw.constructions.named(text)
+
+
+def test_margins_and_infinite_precision_by_name():
+    """At length 4 with residue 0 (mod 2), two positions count: the others keep e^-margin of their weight."""
+    word = torch.tensor([1, 0, 1, 0])
+    f = lw.constructions.named("modp:period=2,bits=inf,margin=1.5")
+    assert isinstance(f.precision, lw.Infinite)
+    assert f(word).item() == pytest.approx(2 * math.exp(-1.5) / (2 + 2 * math.exp(-1.5)))
+    assert lw.constructions.named("modp:period=2,margin=4,bits=16").hardmax_length() == 2 ** (16 / 4)
+    assert lw.constructions.named("kgram:k=1,margin=2.5").layers[1].key_query.max() == 2.5
+    with pytest.raises(ValueError, match="needs a margin"):
+        lw.constructions.named("modp:bits=inf")
+    with pytest.raises(ValueError, match="margin must be positive"):
+        lw.constructions.named("kgram:margin=0")

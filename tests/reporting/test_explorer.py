@@ -3,7 +3,8 @@
 import json
 import math
 import re
-import shlex
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -58,7 +59,7 @@ def asked(name, chosen, tokens):
 
 
 @given(settings_of())
-@settings(max_examples=6)
+@settings(max_examples=5)
 def test_bound_is_that_of_the_library(drawn):
     name, chosen, tokens = drawn
     answer = bound_answer(asked(name, chosen, tokens))
@@ -189,44 +190,53 @@ def test_what_is_not_certified_is_not_called_so(monkeypatch):
     assert "No bound is known" in answer["sentence"]
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {
-            "construction": "simple",
-            "omega": 3.5,
-            "knots": 20,
-            "bits": 7,
-            "tolerance": 0.3,
-            "input": "(0110)^90",
-        },
-        {"construction": "modp", "period": 5, "residue": 2, "margin": 3.16, "bits": 9, "input": "0,1 1" * 60},
-        {"construction": "modp", "bits": "infinite", "margin": 0.7, "tolerance": 0.0123, "input": "(011)^99"},
-        {
-            "construction": "kgram",
-            "k": 1,
-            "vocabulary": 2,
-            "margin": 0.3,
-            "tolerance": 0.5,
-            "input": "(01)^9, 1",
-        },
-    ],
-)
-def test_commands_give_the_same_in_a_terminal(asked, tmp_path, capsys):
-    from lengthwise.cli import main
+COMMANDED = [
+    {
+        "construction": "simple",
+        "omega": 3.5,
+        "knots": 20,
+        "bits": 7,
+        "tolerance": 0.3,
+        "input": "(0110)^90",
+    },
+    {"construction": "modp", "period": 5, "residue": 2, "margin": 3.16, "bits": 9, "input": "0,1 1" * 60},
+    {"construction": "modp", "bits": "infinite", "margin": 0.7, "tolerance": 0.0123, "input": "(011)^99"},
+    {
+        "construction": "kgram",
+        "k": 1,
+        "vocabulary": 2,
+        "margin": 0.3,
+        "tolerance": 0.5,
+        "input": "(01)^9, 1",
+    },
+]
 
-    expected = bound_answer(asked), simulation_answer(asked)
-    told = []
-    for one in expected:
-        words = shlex.split(one["command"])
-        assert words[0] == "lengthwise"
-        assert main([*words[1:], "--json", "--output", str(tmp_path)]) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    assert told[0]["length"] == expected[0]["length"]
-    assert told[1]["length"] == expected[1]["z"]["length"]
-    assert told[1]["input_length"] == expected[1]["x"]["length"]
-    assert told[1]["error_f"] == pytest.approx(expected[1]["error"], rel=1e-9, abs=1e-12)
-    assert told[1]["bound"]["length"] == expected[0]["length"]
+RUN_COMMANDS = """
+import contextlib, io, json, shlex, sys
+from lengthwise.cli import main
+from lengthwise.reporting.explorer import bound_answer, simulation_answer
+
+for asked in json.loads(sys.argv[1]):
+    for answer in (bound_answer(asked), simulation_answer(asked)):
+        first, *words = shlex.split(answer["command"])
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = main([*words, "--json", "--output", sys.argv[2]])
+        print(json.dumps([first, status, answer, json.loads(said.getvalue())]))
+"""
+
+
+def test_commands_give_the_same_in_a_terminal(tmp_path):
+    """In a process of its own, where shapes are not checked at every call."""
+    command = [sys.executable, "-c", RUN_COMMANDS, json.dumps(COMMANDED), str(tmp_path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert [line[:2] for line in lines] == [["lengthwise", 0]] * (2 * len(COMMANDED))
+    for (*_, bounded, one), (*_, simulated, other) in zip(lines[::2], lines[1::2], strict=True):
+        assert one["length"] == other["bound"]["length"] == bounded["length"]
+        assert other["length"] == simulated["z"]["length"]
+        assert other["input_length"] == simulated["x"]["length"]
+        assert other["error_f"] == pytest.approx(simulated["error"], rel=1e-9, abs=1e-12)
 
 
 def test_a_long_input_has_no_map():
