@@ -25,9 +25,9 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     has a unit for the left end of each step and one for the constant. Within ``simple_task_error`` of
     SimpleTask on every string of every length.
     """
-    positive(omega, "omega")
+    omega = positive(omega, "omega")
     whole(knots, "knots", 1, MOST_KNOTS)
-    positive(bits, "bits")
+    precision = Finite(bits)
     value, mean, out = range(3)
     embedding, positions, key_query, to_mean, readout = _zeros((2, 3), (1, 3), (1, 3, 3), (1, 3, 3), (1, 3))
     embedding[0, value], embedding[1, value] = 1.0, -1.0
@@ -41,7 +41,7 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     mlp_bias[knots], mlp_out[out, knots] = 1.0, math.sin(-omega)
     (no_local,) = _zeros((1, 1))
     layer = LimitLayer(key_query, to_mean, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 def simple_task_error(omega: float, knots: int) -> float:
@@ -59,7 +59,7 @@ def mod_p(period: int, residue: int, *, bits: float = 16) -> LimitTransformer:
     """
     whole(period, "period", 1)
     whole(residue, "residue", 0, period - 1)
-    positive(bits, "bits")
+    precision = Finite(bits)
     one, constant, out, first = range(4)
     width = first + period
     embedding, positions, key_query, to_out, readout = _zeros(
@@ -73,7 +73,7 @@ def mod_p(period: int, residue: int, *, bits: float = 16) -> LimitTransformer:
     readout[0, out] = 1.0
     no_local, mlp_in, mlp_bias, mlp_out = _zeros((1, 1), (0, width), (0,), (width, 0))
     layer = LimitLayer(key_query, to_out, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 def k_gram(k: int, vocabulary: int, tolerance: float) -> LimitTransformer:
@@ -169,8 +169,8 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
     N_k = M^k + 1 make the sum smaller than k/M = 1/L.
     """
     whole(k, "k", 1)
-    positive(slope, "slope")
-    positive(bits, "bits")
+    slope = positive(slope, "slope")
+    precision = Finite(bits)
     heads = k + 1
     width = 2 * heads + 1  # which token, what each head says, and the output
     embedding, positions, key_query, value, readout = _zeros(
@@ -186,21 +186,21 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
         mlp_in[0, heads + head] = -slope if head else -1.0
     mlp_bias[0], mlp_out[-1, 0] = 1.0, 1.0
     layer = LimitLayer(key_query, value, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 def constant(vocabulary: int, outputs: int = 1, value: float = 0.0, *, bits: float = 16) -> LimitTransformer:
     """f(x) = ``value`` in each of its outputs, on every string: without heads and hidden units."""
     whole(vocabulary, "vocabulary", 1)
     whole(outputs, "outputs", 1)
-    positive(bits, "bits")
+    precision = Finite(bits)
     embedding, readout, positions, no_heads, no_local, mlp_in, mlp_bias, mlp_out = _zeros(
         (vocabulary, 1), (outputs, 1), (1, 1), (0, 1, 1), (0, 1), (0, 1), (0,), (1, 0)
     )
     embedding += 1.0
     readout += number(value, "value")
     layer = LimitLayer(no_heads, no_heads, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float]]] = {
