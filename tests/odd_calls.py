@@ -50,6 +50,11 @@ CASES = {
         lambda: lw.average_error(F, G, 8, 1e15),
         "cannot be summed in float64: give samples",
     ),
+    "bits without end": (lambda: lw.Finite(2**64), "bits must be at most 1,048,576"),
+    "samples without end": (
+        lambda: lw.average_error(F, G, 3, 1.0, samples=2**53),
+        "samples must be at most 100,000,000",
+    ),
     "lengths that are one": (lambda: lw.evaluate(F, RUN.task, 3), "test lengths must be a list, got 3"),
     "half a sequence": (
         lambda: lw.evaluate(F, RUN.task, [3], sequences=0.5),

@@ -33,6 +33,9 @@ MOST_SUMMED = 10**7
 SAMPLES = 100_000
 """How many inputs are drawn unless told otherwise."""
 
+MOST_SAMPLES = 10**8
+"""How many at most."""
+
 PIECE = 2**14
 """How many of them at once."""
 
@@ -91,7 +94,7 @@ def average_error(
     if samples is None and configurations.number <= MOST_SUMMED:
         return _summed(configurations, alpha)
     drawn = SAMPLES if samples is None else samples
-    whole(drawn, "samples", 2)
+    whole(drawn, "samples", 2, MOST_SAMPLES)
     check_seed(seed)
     return _sampled(configurations, alpha, drawn, seed)
 

@@ -29,7 +29,7 @@ def bound(f: LimitTransformer, g: LimitTransformer | None, tolerance: float) -> 
 
     The paper's expression stands beside it, as ``order``.
     """
-    at_least_zero(tolerance, "tolerance")
+    tolerance = at_least_zero(tolerance, "tolerance")
     pair = Pair.of(f, f if g is None else g)
     if g is not None and _same(pair):
         words = "f and g have the same weights: they agree at every length."

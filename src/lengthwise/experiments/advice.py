@@ -15,11 +15,12 @@ from typing import Any
 
 import pandas as pd
 
+from lengthwise._checks import whole
 from lengthwise.experiments.decay import FALLING, FEWEST, Prediction, predict
 from lengthwise.experiments.engine import train_all
 from lengthwise.experiments.recipes import recipe
 from lengthwise.experiments.results import Curve, Result, curves, table
-from lengthwise.experiments.run import Run
+from lengthwise.experiments.run import MOST_SEEDS, Run
 from lengthwise.experiments.store import Store
 from lengthwise.limit import LimitTransformer
 from lengthwise.models import LimitModel
@@ -219,6 +220,7 @@ def advise(
         raise ValueError(f"tolerance must be positive and finite, got {tolerance!r}")
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
+    whole(seeds, "seeds", 1, MOST_SEEDS)
     default = recipe(task)
     evaluation, template = evaluation or default.evaluation, training or default.training
     far = FAR if isinstance(task, CountTask) else FAR_STRINGS

@@ -16,10 +16,11 @@ from typing import Literal
 
 import pandas as pd
 
+from lengthwise._checks import whole
 from lengthwise._messages import nearest
 from lengthwise.experiments.published import PUBLISHED, Published, Shape
 from lengthwise.experiments.results import accuracies
-from lengthwise.experiments.run import Run
+from lengthwise.experiments.run import MOST_SEEDS, Run
 from lengthwise.models import DecoderModel
 from lengthwise.models.positions import SCHEMES, Positions
 from lengthwise.tasks import ALGORITHMIC, FORMAL, PREDICTION_TASKS, PredictionTask
@@ -97,6 +98,7 @@ def cells(
             raise ValueError(f"there is no scheme of positions {scheme!r}{nearest(scheme, list(SCHEMES))}")
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
+    whole(seeds, "seeds", 1, MOST_SEEDS)
     every = range(seed, seed + seeds)
     pairs = product(chosen, (SCHEMES[SCHEMES.index(scheme)] for scheme in schemes or usual))
     found = [_cell(PREDICTION_TASKS[name](), scheme, scale, every) for name, scheme in pairs]

@@ -23,6 +23,9 @@ from lengthwise.training.decoders import check_trainings
 SPECIFICATION = {"limit": 4, "decoder": 1}
 """Raised whenever the same specification would give other results, so that old ones are not reused."""
 
+MOST_SEEDS = 10_000
+"""No experiment repeats a run with more."""
+
 Family = Literal["limit", "decoder"]
 
 

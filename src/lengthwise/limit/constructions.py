@@ -25,7 +25,7 @@ def simple_task(omega: float, knots: int, *, bits: float = 16) -> LimitTransform
     has a unit for the left end of each step and one for the constant. Within ``simple_task_error`` of
     SimpleTask on every string of every length, in every precision (``bits=math.inf``: infinite).
     """
-    positive(omega, "omega")
+    omega = positive(omega, "omega")
     whole(knots, "knots", 1, MOST_KNOTS)
     precision = _precision(bits)
     value, mean, out = range(3)
@@ -181,8 +181,8 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
     N_k = M^k + 1 make the sum smaller than k/M = 1/L.
     """
     whole(k, "k", 1)
-    positive(slope, "slope")
-    positive(bits, "bits")
+    slope = positive(slope, "slope")
+    precision = Finite(bits)
     heads = k + 1
     width = 2 * heads + 1  # which token, what each head says, and the output
     embedding, positions, key_query, value, readout = _zeros(
@@ -198,21 +198,21 @@ def lower_bound_family(k: int, slope: float, *, bits: float = 16) -> LimitTransf
         mlp_in[0, heads + head] = -slope if head else -1.0
     mlp_bias[0], mlp_out[-1, 0] = 1.0, 1.0
     layer = LimitLayer(key_query, value, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 def constant(vocabulary: int, outputs: int = 1, value: float = 0.0, *, bits: float = 16) -> LimitTransformer:
     """f(x) = ``value`` in each of its outputs, on every string: without heads and hidden units."""
     whole(vocabulary, "vocabulary", 1)
     whole(outputs, "outputs", 1)
-    positive(bits, "bits")
+    precision = Finite(bits)
     embedding, readout, positions, no_heads, no_local, mlp_in, mlp_bias, mlp_out = _zeros(
         (vocabulary, 1), (outputs, 1), (1, 1), (0, 1, 1), (0, 1), (0, 1), (0,), (1, 0)
     )
     embedding += 1.0
     readout += number(value, "value")
     layer = LimitLayer(no_heads, no_heads, no_local, mlp_in, mlp_bias, mlp_out)
-    return LimitTransformer(embedding, positions, (layer,), readout, Finite(bits))
+    return LimitTransformer(embedding, positions, (layer,), readout, precision)
 
 
 CONSTRUCTIONS: dict[str, tuple[Callable[..., LimitTransformer], dict[str, int | float | None]]] = {
@@ -260,7 +260,7 @@ def _k_gram_beta(k: int, vocabulary: int, tolerance: float) -> float:
 
 
 def _precision(bits: float) -> Finite | Infinite:
-    return Infinite() if number(bits, "bits") == math.inf else Finite(positive(bits, "bits"))
+    return Infinite() if number(bits, "bits") == math.inf else Finite(bits)
 
 
 def _zeros(*shapes: tuple[int, ...]) -> list[Tensor]:

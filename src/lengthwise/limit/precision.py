@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 
 from lengthwise._checks import positive
+from lengthwise._messages import shown
+
+MOST_BITS = 2**20
+"""Weights are never cut off by more: exponents of doubles end at about 2^10."""
 
 
 @dataclass(frozen=True)
@@ -12,7 +16,8 @@ class Finite:
     bits: float
 
     def __post_init__(self) -> None:
-        positive(self.bits, "bits")
+        if positive(self.bits, "bits") > MOST_BITS:
+            raise ValueError(f"bits must be at most {MOST_BITS:,}, got {shown(self.bits)}")
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def simulate(
     There z has at most ``length`` tokens if that is given, otherwise the fewest on a grid of lengths for
     which the measured errors are within the tolerance. If nothing shorter than x serves, z is x.
     """
-    if not number(tolerance, "tolerance") >= 0:
+    tolerance = number(tolerance, "tolerance")
+    if not tolerance >= 0:
         raise ValueError(f"tolerance must be a number of at least 0, got {tolerance}")
     if not number(time_limit, "time_limit") > 0:
         raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
