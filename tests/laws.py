@@ -20,11 +20,12 @@ def advice_of(law, *, tolerance=0.01, pilot=(6, 7, 8, 10), more=(12, 14), confir
     frames = []
     for run in runs:
         limit = law(run.training.length, run.training.seed)
-        rows = []
+        last = run.training.steps
+        rows = [(last, run.training.length, "training_loss", limit)]
         for test in run.test_lengths:
             value = limit * (1 - 0.9 * run.training.length / test)
-            rows += [(1, test, "loss", value), (1, test, "loss_error", limit / 100)]
-            rows.append((1, test, "baseline", BASELINE))
+            rows += [(last, test, "loss", value), (last, test, "loss_error", limit / 100)]
+            rows.append((last, test, "baseline", BASELINE))
         frames.append(metrics_frame(run, rows))
     results: pd.DataFrame = table(runs, frames)
     found = curves(results)

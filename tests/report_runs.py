@@ -30,11 +30,12 @@ def limit_rows(run, end, *, rise=0.0):
     """A curve that is level at ``end`` from length 30 on, or rises there by so much each time; infinite if
     ``end`` is.
     """
-    rows = [(1, run.training.length, "training_loss", 0.1)]
+    last = run.training.steps
+    rows = [(last, run.training.length, "training_loss", 0.1)]
     for place, test in enumerate(run.test_lengths):
         value = end / 10 if test < 30 else end * (1 + rise * place)
-        rows += [(1, test, "loss", value), (1, test, "loss_error", 0.001 * min(end, 1.0))]
-        rows.append((1, test, "baseline", BASELINE))
+        rows += [(last, test, "loss", value), (last, test, "loss_error", 0.001 * min(end, 1.0))]
+        rows.append((last, test, "baseline", BASELINE))
     return rows
 
 

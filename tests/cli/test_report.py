@@ -86,4 +86,4 @@ def test_weights_that_cannot_be_read_leave_a_note_where_theory_would_stand(store
 def test_rows_that_cannot_be_read_are_told(store, capsys):
     run = limit_run(8, 0)
     (store / run.id / "metrics.parquet").write_bytes(b"no rows")
-    assert f"{run.id}/metrics.parquet cannot be read" in fails(capsys, "report", str(store)).splitlines()[-1]
+    assert f"{run.id}: metrics.parquet cannot be read" in fails(capsys, "report", str(store)).splitlines()[-1]
