@@ -105,7 +105,7 @@ CASES = {
     "a period without end": (lambda: lw.task("modp", period=10**30), "period must be at most 65,536"),
     "a locality of True": (
         lambda: lw.LimitModel(locality=True),
-        "locality, unless it is None, must be a whole",
+        "locality must be None or a whole number",
     ),
     "a precision that is a number": (
         lambda: lw.LimitModel(precision=8),

@@ -3,6 +3,7 @@
 The cases are what ``benchmarks/fuzz.py`` found, made small.
 """
 
+import hashlib
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -131,24 +133,34 @@ def store(tmp_path):
 
 def test_rows_of_another_run_are_not_taken(store):
     path = store.folder / RUN.id / "metrics.parquet"
-    store.metrics(RUN).assign(run="another").to_parquet(path, index=False)
-    with pytest.raises(ValueError, match=f"holds rows of other runs than {RUN.id}"):
+    rows = pd.read_parquet(path).assign(run="another")
+    rows.to_parquet(path, index=False)
+    (store.folder / RUN.id / "SHA256SUMS").write_text(sums_of(store.folder / RUN.id))
+    with pytest.raises(ValueError, match="it has rows of another run"):
         store.metrics(RUN)
 
 
 def test_a_specification_nested_without_end(store):
     (store.folder / RUN.id / "spec.json").write_text("[" * 100_000)
+    (store.folder / RUN.id / "SHA256SUMS").write_text(sums_of(store.folder / RUN.id))
     with pytest.raises(
         ValueError, match=r"spec.json cannot be read as the specification of a run: maximum rec"
     ):
-        store.runs()
+        store.specification(store.folder / RUN.id)
+    with pytest.warns(UserWarning, match="1 of 1 runs in .* cannot be read"):
+        assert store.runs() == []
 
 
-def test_a_folder_with_a_line_break(store):
+def sums_of(folder):
+    files = ("spec.json", "metrics.parquet", "weights.safetensors")
+    return "".join(f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in files)
+
+
+def test_a_folder_with_a_line_break(store, capsys):
     (store.folder / "a\nb").mkdir()
-    with pytest.raises(ValueError, match="cannot be read as the specification of a run") as refused:
-        store.runs()
-    assert str(refused.value).isprintable()
+    assert main(["runs", str(store.folder), "--json"]) == 1
+    out, _ = capsys.readouterr()
+    assert "a\nb" in [pathlib.Path(one["path"]).name for one in json.loads(out)["wrong"]]
 
 
 def told(capsys, *arguments):

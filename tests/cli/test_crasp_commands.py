@@ -119,7 +119,7 @@ def test_help(capsys):
         (["trace", DYCK, "axb"], "letter 'x' at position 2"),
         (["decide", "(ab"], "column"),
         (["equivalent", DYCK, MAJORITY], "the alphabets differ"),
-        (["compile", MAJORITY, "--longest", "0"], "longest must be between 1 and 2^53"),
+        (["compile", MAJORITY, "--longest", "0"], "longest must be between 1 and 2^53, got 0"),
         (["compile", 'NEXT["a"] = "a"'], "predicts symbols"),
     ],
 )

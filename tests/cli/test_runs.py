@@ -231,7 +231,9 @@ def test_a_sweep_on_a_full_disk_stops_with_one_line_and_goes_on_when_there_is_ro
             )
             assert told(capsys, output)["wrong"] == []
         assert (output / "results.parquet").read_bytes() == whole
-        assert {"figure.png", "results.parquet", "runs"} == {path.name for path in output.iterdir()}
+        assert {"about.json", "figure.png", "results.parquet", "runs"} == {
+            path.name for path in output.iterdir()
+        }
         assert len(stopped) >= 2
         remounted("ro")
         capsys.readouterr()

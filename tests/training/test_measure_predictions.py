@@ -211,7 +211,7 @@ def test_mistakes():
     ):
         with pytest.raises(ValueError, match=message):
             lw.evaluate(model, chosen, lengths, sequences=4)
-    with pytest.raises(ValueError, match="sequences must be at least 2"):
+    with pytest.raises(ValueError, match="sequences must be a whole number of at least 2, got 1"):
         lw.evaluate(oracle(task), task, [5], sequences=1)
 
 

@@ -51,8 +51,11 @@ class LimitModel:
     def __post_init__(self) -> None:
         for name, least in (("width", 1), ("hidden", 0), ("heads", 0), ("layers", 1), ("period", 1)):
             whole(getattr(self, name), name, least)
-        if self.locality is not None:
-            whole(self.locality, "locality, unless it is None,", 0)
+        if self.locality is not None and (
+            isinstance(self.locality, bool) or not isinstance(self.locality, int) or self.locality < 0
+        ):
+            told = f"None or a whole number of at least 0, got {shown(self.locality)}"
+            raise ValueError(f"locality must be {told}")
         if self.local_heads is not None and (
             isinstance(self.local_heads, bool)
             or not isinstance(self.local_heads, int)

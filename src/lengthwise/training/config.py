@@ -70,7 +70,7 @@ class Evaluation:
         for length in self.lengths:
             check_length(length, "test length")
         if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"test lengths must increase, got {shown(self.lengths)}")
+            raise ValueError(f"test lengths must increase, got {shown(list(self.lengths))}")
         whole(self.sequences, "sequences", 2, MOST_SEQUENCES)
         check_seed(self.seed)
 

@@ -75,7 +75,7 @@ class DecoderEvaluation:
         for end in self.ends:
             whole(end, "the end of a bin", 0, LONGEST_INPUT)
         if not self.ends or list(self.ends) != sorted(set(self.ends)):
-            raise ValueError(f"the ends of the bins must be given and increase, got {shown(self.ends)}")
+            raise ValueError(f"the ends of the bins must be given and increase, got {shown(list(self.ends))}")
         whole(self.sequences, "sequences", 1, MOST_SEQUENCES)
         whole(self.every, "every", 1)
         check_seed(self.seed)

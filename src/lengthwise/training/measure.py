@@ -82,7 +82,7 @@ def evaluate(
             check_length(length, "test length")
             task.check_length(length)
         if not lengths or list(lengths) != sorted(set(lengths)):
-            raise ValueError(f"test lengths must be given and increase, got {shown(lengths)}")
+            raise ValueError(f"test lengths must be given and increase, got {shown(list(lengths))}")
         rows = [
             _at(model, task, length, sequences, generator(seed, "evaluation", chosen)) for length in lengths
         ]

@@ -52,7 +52,7 @@ def _bins(task: PredictionTask, lengths: Sequence[Any]) -> list[tuple[int, int]]
     """The shortest and the longest length of each bin, or of each length."""
     pairs = [tuple(one) if isinstance(one, tuple | list) else (one, one) for one in lengths]
     if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"a bin of lengths is its shortest and its longest one, got {shown(lengths)}")
+        raise ValueError(f"a bin of lengths is its shortest and its longest one, got {shown(list(lengths))}")
     bins = [(_length(low), _length(high)) for low, high in pairs]
     for low, high in bins:
         if not task.lengths(low, high):
@@ -60,7 +60,7 @@ def _bins(task: PredictionTask, lengths: Sequence[Any]) -> list[tuple[int, int]]
             raise ValueError(f"{task.title} has no inputs of {told}")
     ends = [end for low, high in bins for end in ((low,) if low == high else (low, high))]
     if not bins or ends != sorted(set(ends)):
-        raise ValueError(f"test lengths must be given and increase, got {shown(lengths)}")
+        raise ValueError(f"test lengths must be given and increase, got {shown(list(lengths))}")
     return bins
 
 
