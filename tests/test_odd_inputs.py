@@ -159,8 +159,9 @@ def sums_of(folder):
 def test_a_folder_with_a_line_break(store, capsys):
     (store.folder / "a\nb").mkdir()
     assert main(["runs", str(store.folder), "--json"]) == 1
-    out, _ = capsys.readouterr()
-    assert "a\nb" in [pathlib.Path(one["path"]).name for one in json.loads(out)["wrong"]]
+    assert "a\nb" in [one["path"] for one in json.loads(capsys.readouterr()[0])["wrong"]]
+    assert main(["runs", str(store.folder)]) == 1
+    assert "wrong: a\\nb: a folder that is no run" in capsys.readouterr()[0].splitlines()
 
 
 def told(capsys, *arguments):

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from lengthwise._messages import one_line, printable
 from lengthwise.experiments.audit import Audit, Fault, Kept, Repair
 from lengthwise.experiments.run import FAMILIES, Run
 from lengthwise.reporting.library import plain_table
@@ -51,11 +52,11 @@ def outcome_words(kept: Kept) -> str:
 def fault_lines(found: Audit, done: Repair | None) -> Iterator[str]:
     """One line for each thing that is wrong, or was until it was set aside."""
     for fault in done.moved if done else ():
-        yield f"set aside: {fault.path}: {fault.reason}"
+        yield one_line(f"set aside: {printable(fault.path)}: {fault.reason}")
     for fault in found.faults:
-        yield f"wrong: {fault.path}: {fault.reason}"
+        yield one_line(f"wrong: {printable(fault.path)}: {fault.reason}")
     for fault in found.other_versions:
-        yield f"unused: {fault.path}: {fault.reason}"
+        yield one_line(f"unused: {printable(fault.path)}: {fault.reason}")
 
 
 def audit_notes(folder: Path, found: Audit, done: Repair | None) -> Iterator[str]:
