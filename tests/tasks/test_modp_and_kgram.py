@@ -193,7 +193,7 @@ def test_mistakes():
         (lambda: lw.ModPTask(period=3, residue=3), "residue must be a whole number from 0 to 2, got 3"),
         (lambda: lw.ModPTask(concentration=-1), "concentration must be positive"),
         (lambda: lw.ModPTask(period=5, residue=0).sample(1, 4, generator()), "at least 5 tokens, got 4"),
-        (lambda: lw.KGramTask(k=0), "k must be a whole number of at least 1"),
+        (lambda: lw.KGramTask(k=0), "k must be a whole number from 1 to 64"),
         (lambda: lw.KGramTask(k=2).target(torch.tensor([[0, 1]])), "at least 3 tokens, got 2"),
         (lambda: lw.task("modp", perod=3), "no knob 'perod'; did you mean 'period'"),
     ):
