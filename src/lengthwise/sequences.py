@@ -109,8 +109,8 @@ def whole_numbers(
         found = torch.as_tensor(tokens, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(f"tokens must be an array of whole numbers, got {shown(tokens)}") from None
-    if found.numel() == 0 and isinstance(tokens, list | tuple):
-        found = found.long()  # an empty list has no kind
+    if found.numel() == 0:
+        return found.long()  # an empty list is of no kind
     if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
         raise ValueError(f"tokens must be whole numbers, got {found.dtype}")
     # Torch computes little with the wide unsigned kinds; what does not fit becomes negative, and is refused.

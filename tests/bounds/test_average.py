@@ -224,7 +224,10 @@ def test_mistakes():
         (lambda: average_error(f, g, 5, (1.0, 1.0, 1.0)), "one number or 2, one a token, got 3"),
         (lambda: average_error(f, deep, 5, 1.0), "g must have one layer"),
         (lambda: average_error(f, g, 0, 1.0), "length must be between"),
-        (lambda: average_error(f, g, 5, 1.0, samples=1), "samples must be a whole number of at least 2"),
+        (
+            lambda: average_error(f, g, 5, 1.0, samples=1),
+            "samples must be a whole number of at least 2, got 1",
+        ),
         (lambda: average_error(f, g, 5, 1.0, samples=10, seed=-1), "seed must be"),
         (lambda: average_bound(f, g, 50, 51, 1.0), "equal modulo the period 3"),
         (lambda: average_bound(deep, g, 50, 50, 1.0), "f must have one layer in finite precision"),

@@ -306,7 +306,7 @@ def test_mistakes():
     for wrong, message in (
         (torch.tensor([[0, 2]]), "tokens must be between 0 and 1, got 0 to 2"),
         (torch.tensor([[-1]]), "tokens must be between 0 and 1"),
-        (torch.zeros(1, 3, dtype=torch.uint32), "tokens must be whole numbers, int64 or narrower"),
+        (torch.full((1, 3), 7, dtype=torch.uint32), "tokens must be between 0 and 1, got 7 to 7"),
     ):
         for mode in ("last", "eos"):
             with pytest.raises(ValueError, match=message):

@@ -21,6 +21,9 @@ from lengthwise.sequences import Summary, check_length, string_of
 from lengthwise.simulation.configurations import Configurations, one_thread
 from lengthwise.simulation.pair import Pair
 
+MOST_LENGTHS = 10**5
+"""A profile has at most so many lengths."""
+
 MOST_CONFIGURATIONS = 2 * 10**9
 """More configurations than this are refused: they take several minutes to an hour on two cores."""
 
@@ -132,7 +135,8 @@ def limit_divergence(
 def profile(f: LimitTransformer, g: LimitTransformer, up_to: int) -> list[Divergence]:
     """The divergences at the lengths 1, 2, ..., ``up_to``."""
     longest = Configurations.of(f, g, check_length(up_to, "up_to"))
-    longest.check(MOST_CONFIGURATIONS)
+    if up_to > MOST_LENGTHS:
+        raise ValueError(f"divergences are computed up to length {MOST_LENGTHS:,}, got {up_to}")
     every = [Configurations(longest.pair, length) for length in range(1, up_to + 1)]
     number = sum(configurations.number for configurations in every)
     if number > MOST_CONFIGURATIONS:
