@@ -20,8 +20,6 @@ A comment before a block or an image says what is done with it otherwise:
     It takes too long for the tests: ``make docs`` runs it.
 ``<!-- in tests: --steps 20 -->``, for Python ``<!-- in tests: steps=20 -->``
     The tests run it with these flags, or train with these settings, and do not look at what it prints.
-``<!-- if there is: COMMAND -->``
-    It is run by ``make docs``, if lengthwise has this command.
 ``<!-- numbers within a factor 2 -->``, ``<!-- docs build, numbers within a factor 2: WHY -->``
     It trains: another processor rounds otherwise, so its numbers need only be about those of the page.
 ``<!-- output -->``
@@ -69,7 +67,7 @@ REASONS = {
 
 LOOSE = "numbers within a factor 2"
 SLOW = ("docs build", f"docs build, {LOOSE}")
-MARKS = ("not run", *SLOW, LOOSE, "in tests", "if there is", "output", "file", "figure")
+MARKS = ("not run", *SLOW, LOOSE, "in tests", "output", "file", "figure")
 WIDTH = "100"
 """The columns of the terminal that commands print to."""
 
@@ -168,7 +166,7 @@ def run_page(page: Path, *, full: bool, show: bool = False, figures: bool = Fals
             if block.slow and not full:
                 ran.left.append(block)
                 printed = None
-            elif block.mark == "not run" or _lacking(block, full):
+            elif block.mark == "not run":
                 printed = None
             elif block.mark == "file":
                 Path(block.told).parent.mkdir(parents=True, exist_ok=True)
@@ -188,10 +186,6 @@ def run_page(page: Path, *, full: bool, show: bool = False, figures: bool = Fals
             if show and printed:
                 print(f"--- {block.place}\n{printed}")
     return ran
-
-
-def _lacking(block: Block, full: bool) -> bool:
-    return block.mark == "if there is" and (block.told not in cli.COMMANDS or not full)
 
 
 def matches(wanted: str, given: str, loose: bool = False) -> bool:

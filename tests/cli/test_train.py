@@ -30,7 +30,7 @@ SMALL = (
         ("--json nothing", "there is no task 'nothing'"),
         ("binary-majority --positions absolute", "invalid choice 'absolute' for argument '--positions'"),
         ("binary-majority --length -3", "training length must be a whole number of at least 0, got -3"),
-        ("binary-majority --ends 50 40", "the ends of the bins must be given and increase, got (50, 40)"),
+        ("binary-majority --ends 50 40", "the ends of the bins must be given and increase, got [50, 40]"),
         ("binary-majority --ends", "the ends of the bins must be given"),
         ("binary-majority --omega 3", "no flag '--omega'"),
         ("copy-unique --tokns 3", "no flag '--tokns'; did you mean '--tokens'?"),

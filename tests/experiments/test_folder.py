@@ -83,7 +83,7 @@ def test_a_run_without_all_its_rows_is_not_lost_silently(tmp_path):
     run = limit_run(4, 0)
     rows = [row for row in limit_rows(run, 0.1) if row[1:3] != (300, "loss")]
     write(tmp_path, [(run, rows)])
-    with pytest.raises(ValueError, match="lacks rows: the loss at length 300"):
+    with pytest.raises(ValueError, match="it lacks the loss at step 5000 and length 300"):
         read_folder(tmp_path)
 
 

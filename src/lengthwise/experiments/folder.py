@@ -32,9 +32,6 @@ RUNS = "runs"
 MANY = 100
 """To read so many runs takes long enough to tell how far it is."""
 
-MEASURED = {"limit": ("loss", "loss_error", "baseline"), "decoder": ("accuracy",)}
-"""What every run of a family has rows of, at each of its test lengths."""
-
 
 @dataclass(frozen=True)
 class Folder:
@@ -93,14 +90,12 @@ def read_folder(path: Path, stage: Stage | None = None) -> Folder:
             "reproduce, or a store of runs"
         )
     store = Store(inside)
-    runs = store.runs()
+    runs = [store.specification(one) for one in store.run_folders()]  # what cannot be read is not left out
     told = stage if len(runs) >= MANY else None
     progress = told(f"reading {len(runs)} runs", len(runs)) if told else lambda _: None
     frames, made_by = [], {}
     for run in runs:
-        rows = store.metrics(run)
-        _check(run, rows, inside)
-        frames.append(rows)
+        frames.append(store.metrics(run))
         made = store.made_by(run)
         key = json.dumps(made, sort_keys=True, default=str)
         made_by[key] = (made, made_by.get(key, (made, 0))[1] + 1)
@@ -118,15 +113,6 @@ def read_folder(path: Path, stage: Stage | None = None) -> Folder:
     return Folder(
         path, store, tuple(runs), table(runs, frames), tuple(made_by.values()), commands, advice, claims
     )
-
-
-def _check(run: Run, rows: pd.DataFrame, folder: Path) -> None:
-    """Raise ``ValueError`` unless a run has all that its family measures: a report must not lose a run."""
-    for metric in MEASURED[run.family]:
-        found = set(rows["test_length"][rows["metric"] == metric])
-        if missing := sorted(set(run.test_lengths) - found):
-            told = f"{metric} at length {missing[0]}"
-            raise ValueError(f"{folder / run.id / 'metrics.parquet'} lacks rows: the {told}, for one")
 
 
 def _about(path: Path) -> dict[str, Any]:
