@@ -204,7 +204,7 @@ def test_weights_come_out_and_go_in():
         ({"hidden": -1}, "hidden must be"),
         ({"heads": -1}, "heads must be"),
         ({"period": 0}, "period must be"),
-        ({"locality": -1}, "locality, unless it is None, must be"),
+        ({"locality": -1}, "locality must be None or"),
         ({"layers": 3}, "layers must be 1 or 2"),
     ],
 )
