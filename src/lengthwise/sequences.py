@@ -99,12 +99,19 @@ def check_seed(seed: int) -> int:
     return whole(seed, "seed", 0, LARGEST_SEED)
 
 
+def _holds_arrays(given: object) -> bool:
+    """Whether something is an array of NumPy's or a list with one in it."""
+    if isinstance(given, list | tuple):
+        return any(map(_holds_arrays, given))
+    return isinstance(given, np.ndarray)
+
+
 def whole_numbers(
     tokens: Tensor | np.ndarray | Sequence[int], device: torch.device | str | None = None
 ) -> Integer[Tensor, "..."]:
     """Tokens, however they are given, as a tensor of whole numbers; ``ValueError`` if they are not that."""
     try:
-        if isinstance(tokens, list | tuple) and any(isinstance(one, np.ndarray) for one in tokens):
+        if not isinstance(tokens, np.ndarray) and _holds_arrays(tokens):
             tokens = np.array(tokens)  # which torch would do with a warning
         found = torch.as_tensor(tokens, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError):

@@ -162,7 +162,9 @@ def test_what_a_lost_node_trained_goes_on_from_its_checkpoint(nodes, tmp_path, m
     assert 0 < seen.given[0] < STEPS
     same(found, local)
     assert seen.told == sum(run.training.steps for run in runs)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *(run.id for run in runs)])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [".claims", ".lock", *(run.id for run in runs)]
+    )
 
 
 def test_mistakes_and_other_versions_are_told_as_on_one_machine(nodes, monkeypatch):

@@ -206,8 +206,10 @@ class Store:
         return table([run for run, _ in found], [rows for _, rows in found])
 
     def result(self, run: Run) -> Result:
-        """All that is kept of one run."""
-        self.specification(self.folder / run.id)
+        """All that is kept of one run, whose task need not be one that has a name."""
+        folder = self.folder / run.id
+        if self.about(folder).get("specification") != json.loads(json.dumps(run.specification())):
+            raise DamagedRun(folder, f"{SPECIFICATION} is not the specification of this run")
         return Result(run, self.metrics(run), self.weights(run))
 
     def made_by(self, run: Run) -> dict[str, Any]:
@@ -249,10 +251,7 @@ class Store:
         """The run whose folder this is."""
 
         def parsed(content: bytes) -> Run:
-            about = read_json(content)
-            if "checksums" in about and not (folder / CHECKSUMS).is_file():
-                raise ValueError(f"its checksums, {CHECKSUMS}, are gone")
-            run = run_from(about["specification"])
+            run = run_from(_about(folder, content)["specification"])
             if run.id != folder.name:
                 raise ValueError(f"it is that of run {run.id}, not of {folder.name}")
             return run
@@ -261,7 +260,9 @@ class Store:
 
     def about(self, folder: Path) -> dict[str, Any]:
         """What stands in the specification's file, whichever version wrote it."""
-        return self._parsed(folder, SPECIFICATION, "the specification of a run", read_json)
+        return self._parsed(
+            folder, SPECIFICATION, "the specification of a run", lambda content: _about(folder, content)
+        )
 
     def run_folders(self) -> list[Path]:
         """Everything that has the name of a run."""
@@ -313,6 +314,13 @@ FAULTS = (
 def is_id(name: str) -> bool:
     """Whether a name can be that of a run."""
     return re.fullmatch("[0-9a-f]{16}", name) is not None
+
+
+def _about(folder: Path, content: bytes) -> dict[str, Any]:
+    about = read_json(content)
+    if "checksums" in about and not (folder / CHECKSUMS).is_file():
+        raise ValueError(f"its checksums, {CHECKSUMS}, are gone")
+    return about
 
 
 def read_json(content: bytes) -> dict[str, Any]:
