@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fuzz_doors.door import Door, require
 from fuzz_doors.values import damaged, mutated
 from lengthwise.experiments import Result
 from lengthwise.experiments.results import COLUMNS, metrics_frame
+from lengthwise.experiments.store import DamagedRunsWarning
 
 Files = dict[str, bytes | None]
 """Paths in a store and what they hold; None is a folder."""
@@ -146,6 +148,7 @@ def enter(given: tuple[Files, str, int], folder: Path) -> None:
     run = _good()[0][which]
     with guard.no_code():
         store = lw.Store(folder / "store")
+        warnings.simplefilter("ignore", DamagedRunsWarning)  # what reading tells of runs that it leaves out
         match question:
             case "runs":
                 names = {path.name for path in (folder / "store").iterdir()}

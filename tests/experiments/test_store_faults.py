@@ -229,7 +229,7 @@ def damage(folder, kind):
         told = json.loads((folder / "spec.json").read_text())
         told["specification"]["training"]["seed"] += 17
         (folder / "spec.json").write_text(json.dumps(told))
-        return "it is that of run"
+        return "it is that of"
     if kind == "other shape":
         weights.write_bytes(save({"embedding": torch.zeros(2, 3)}))
         return "weights.safetensors cannot be read as weights: it has embedding"

@@ -209,7 +209,7 @@ class Store:
         """All that is kept of one run, whose task need not be one that has a name."""
         folder = self.folder / run.id
         if self.about(folder).get("specification") != json.loads(json.dumps(run.specification())):
-            raise DamagedRun(folder, f"{SPECIFICATION} is not the specification of this run")
+            raise DamagedRun(folder, f"{SPECIFICATION} cannot be used: it is that of another run")
         return Result(run, self.metrics(run), self.weights(run))
 
     def made_by(self, run: Run) -> dict[str, Any]:
