@@ -20,10 +20,10 @@ from lengthwise.models.token_counts import TokenCounts
 from lengthwise.tasks import Examples
 from lengthwise.training.decoder_data import Group, Reading, answers, lengths
 
-PIECE = 2**19
+PIECE = 2**20
 """About how many numbers the largest tensor of a piece has: those between the two maps of an MLP."""
 
-FEWEST = 2**16
+FEWEST = 2**17
 """A group or a share has about so many of these or more: below, it is all overhead."""
 
 SHARE = 2**21
