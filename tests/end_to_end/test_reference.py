@@ -3,7 +3,8 @@
 import importlib
 import re
 
-import commands
+import command_reference
+import fetches
 import pytest
 from run_blocks import ROOT, run_command
 
@@ -52,7 +53,7 @@ def _words():
 
 
 def test_every_flag_that_help_tells_is_in_the_reference():
-    reference = commands.reference()
+    reference = command_reference.reference()
     sections = dict(
         re.findall(r"^## `lengthwise (.*?)`$(.*?)(?=^## |\Z)", reference, re.MULTILINE | re.DOTALL)
     )
@@ -65,11 +66,24 @@ def test_every_flag_that_help_tells_is_in_the_reference():
         assert flags or "[OPTIONS]" not in told, words
 
 
-def test_what_a_page_would_fetch_is_found():
+def test_what_a_page_would_fetch_is_found(tmp_path):
     """The build of the site fails on it; see docs/extensions/offline.py."""
-    offline = pytest.importorskip("offline")
     page = """<link rel="stylesheet" href="_static/a.css"><link rel="canonical" href="https://a.example/">
     <a href="https://b.example/">a link</a><img src="figure.png"><script src="_static/c.js"></script>"""
-    assert offline.fetched(page) == []
+    assert fetches.fetched(page) == []
     worse = page + '<script async src="https://d.example/mathjax.js"></script><img src="//e.example/f.png">'
-    assert offline.fetched(worse) == ["https://d.example/mathjax.js", "//e.example/f.png"]
+    assert fetches.fetched(worse) == ["https://d.example/mathjax.js", "//e.example/f.png"]
+    (tmp_path / "a.css").write_text("a { background: url('figure.png'); } /* https://b.example */")
+    (tmp_path / "index.html").write_text(page)
+    assert fetches.of_site(tmp_path) == []
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/b.css").write_text(
+        "a { background: url( '//c.example/f.png' ) } @import 'http://d.example/d.css';"
+    )
+    (tmp_path / "in/b.html").write_text(worse)
+    assert fetches.of_site(tmp_path) == [
+        "in/b.html fetches https://d.example/mathjax.js",
+        "in/b.html fetches //e.example/f.png",
+        "in/b.css fetches //c.example/f.png",
+        "in/b.css fetches http://d.example/d.css",
+    ]
