@@ -1,16 +1,20 @@
 """The reference of the documentation is complete: every public name, every command, every flag."""
 
+import fnmatch
 import importlib
 import re
 
 import command_reference
 import fetches
+import pandas as pd
 import pytest
 from run_blocks import ROOT, run_command
 
 import lengthwise as lw
 from lengthwise import cli
+from lengthwise.experiments import audit, store
 
+SCHEMA = (ROOT / "docs/reference/schema.md").read_text()
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
 
 
@@ -87,3 +91,68 @@ def test_what_a_page_would_fetch_is_found(tmp_path):
         "in/b.css fetches //c.example/f.png",
         "in/b.css fetches http://d.example/d.css",
     ]
+
+
+def test_every_command_with_json_has_its_keys_in_the_schema():
+    told = set(re.findall(r"`lengthwise ([\w ]+)`", " ".join(re.findall(r"^### .*$", SCHEMA, re.MULTILINE))))
+    with_json = {
+        words
+        for words in _words()
+        if any(flag.startswith("--json") for flag, _ in command_reference.flags(f"lengthwise {words}"))
+    }
+    assert told == {words for words in with_json if words.split()[0] == "crasp" or " " not in words}
+
+
+def _rows(heading):
+    """The first two columns of the tables of a section of the schema, but for their headings."""
+    section = SCHEMA.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [row.strip("|").split("|") for row in section.splitlines() if row.startswith("| `")]
+    return [(re.findall(r"`([^`]+)`", row[0]), row[1].strip()) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory, one_thread):
+    """A folder with all that commands leave of a limit transformer, and one of a decoder."""
+    folder = tmp_path_factory.mktemp("left")
+    small = ["--steps", "3", "--output"]
+    run_command(["lengthwise", "train", "simple", "--omega", "2", *small, str(folder / "limit")], "")
+    decoder = ["lengthwise", "train", "parity", "--sequences", "20", *small, str(folder / "decoder")]
+    run_command(decoder, "")
+    report = ["lengthwise", "report", str(folder / "limit"), "--format", "both", "--theory", "0"]
+    run_command(report, "")
+    return folder
+
+
+def test_the_columns_of_the_table_are_those_of_the_schema(left):
+    rows = _rows("The table of results")
+    plain = [(name, kind) for names, kind in rows for name in names if "*" not in name and name != "stage"]
+    parts = [name for names, _ in rows for name in names if "*" in name]
+    metrics = re.search(r"^\| `metric` .*$", SCHEMA, re.MULTILINE)[0]
+    for folder in ("limit", "decoder"):
+        table = pd.read_parquet(left / folder / "results.parquet")
+        kinds = {"string": "str", "int64": "int64", "float64": "float64"}
+        assert list(table.columns[:5]) == [name for name, _ in plain]
+        assert [str(kind) for kind in table.dtypes.iloc[:5]] == [kinds[kind] for _, kind in plain]
+        for name in table.columns[5:]:
+            assert any(fnmatch.fnmatch(name, part) for part in parts), name
+        for name in set(table["metric"]):
+            assert f"`{name}`" in metrics
+
+
+def test_the_files_of_folders_and_stores_are_those_of_the_schema(left):
+    known = [name.rstrip("/") for names, _ in _rows("Folders") for name in names]
+    own = {name.rstrip("/") for names, _ in _rows("A store") for name in names}
+    for folder in ("limit", "decoder"):
+        for path in (left / folder).iterdir():
+            assert any(fnmatch.fnmatch(path.name, name) for name in known), path.name
+        for path in (left / folder / "runs").iterdir():
+            if path.name.startswith("."):
+                assert path.name in own, path.name
+            else:
+                assert {file.name for file in path.iterdir()} == {n for n in own if n[0] != "."} - {
+                    "reasons.json"
+                }
+    begun = {f"{start}*" for start in (store.WRITING, store.WRITTEN)}
+    assert {audit.CHECKPOINTS, audit.QUARANTINE, ".claims", ".lock"} | begun == {
+        name for name in own if name.startswith(".")
+    }
