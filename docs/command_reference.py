@@ -87,7 +87,8 @@ def _row(flag: str, told: str) -> str:
     assert match
     known = match[2] not in (None, "None", "False", "required", "")
     ends = f" Default: `{_plain(match[2])}`." if known else " Required." if match[2] == "required" else ""
-    about = match[1] if match[1].endswith(".") else f"{match[1]}."
+    said = match[1].replace("None: ", "if not given: ")
+    about = said if said.endswith(".") else f"{said}."
     return f"| `{_plain(flag)}` | {_cell(about)}{ends} |"
 
 

@@ -62,6 +62,7 @@ def test_every_flag_that_help_tells_is_in_the_reference():
         re.findall(r"^## `lengthwise (.*?)`$(.*?)(?=^## |\Z)", reference, re.MULTILINE | re.DOTALL)
     )
     assert set(sections) >= set(cli.COMMANDS)
+    assert "None" not in reference  # which nobody types
     for words in _words():
         told = run_command(["lengthwise", *words.split(), "--help"], words)
         flags = set(re.findall(r"^[│ ] {1,2}(--[\w-]+)", told, re.MULTILINE))
