@@ -337,6 +337,8 @@ def _shortened(words: list[str], flags: list[str]) -> list[str]:
 
 def run_command(words: list[str], place: str) -> str:
     """What a command prints; it must end well."""
+    if words == ["make", "demo"]:  # in the environment that is there
+        words = ["lengthwise", "demo"]
     out, err = io.StringIO(), io.StringIO()
     status: object = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

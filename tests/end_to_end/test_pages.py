@@ -101,6 +101,12 @@ def test_commands_of_pages_exist_even_where_they_are_not_run():
         assert words[1] in cli.COMMANDS or words[1] in ("--version", "report"), words
 
 
+def test_the_demo_of_the_readme_is_that_of_the_makefile():
+    """``docs/run_blocks.py`` runs the one for the other."""
+    assert README.count("$ make demo ") == 1
+    assert "\ndemo: install\n\t$(BIN)/lengthwise demo\n" in (ROOT / "Makefile").read_text()
+
+
 def test_every_folder_named_exists():
     folders = re.findall(r"(\w+)/", README.split("## Where things are")[1].split("```")[1])
     for folder in folders:
