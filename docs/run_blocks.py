@@ -33,6 +33,7 @@ A comment before a block or an image says what is done with it otherwise:
 import argparse
 import ast
 import contextlib
+import glob
 import io
 import linecache
 import os
@@ -315,12 +316,18 @@ def _console(block: Block, ran: Ran, full: bool) -> str | None:
     short = [] if full or block.mark != "in tests" else shlex.split(block.told)
     last = ""
     for command, wanted in commands(block):
-        last = run_command(_shortened(shlex.split(command, comments=True), short), block.place)
+        words = [path for word in shlex.split(command, comments=True) for path in _expanded(word)]
+        last = run_command(_shortened(words, short), block.place)
         ran.printed.append((command, last))
         if wanted and not short:
             _agree(wanted, last, block.place, block.loose)
             ran.compared += 1
     return None if short else last
+
+
+def _expanded(word: str) -> list[str]:
+    """The paths that a word stands for in a shell, or the word if there are none."""
+    return sorted(glob.glob(word)) or [word]
 
 
 def _shortened(words: list[str], flags: list[str]) -> list[str]:

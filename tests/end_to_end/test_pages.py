@@ -93,6 +93,25 @@ def test_a_wrong_page_is_found(tmp_path, monkeypatch):
     assert set(MARKS) >= {block.mark for block in BLOCKS if block.mark}
 
 
+def test_a_shell_puts_paths_in_place_of_stars(tmp_path, monkeypatch):
+    monkeypatch.setattr("run_blocks.ROOT", tmp_path)
+    for part in ("examples", "docs"):
+        (tmp_path / part).mkdir()
+    page = tmp_path / "page.md"
+    text = """```console
+$ lengthwise train simple --omega 2 --length 4 --steps 2 --output runs/two
+```
+```console
+$ lengthwise inspect runs/two/runs/*
+```
+"""
+    page.write_text(text)
+    assert "runs/two/runs/*" not in run_page(page, full=False).printed[1][1]
+    page.write_text(text.replace("runs/*\n", "runz/*\n"))
+    with pytest.raises(AssertionError, match=r"page\.md:4.*no file"):
+        run_page(page, full=False)
+
+
 def test_commands_of_pages_exist_even_where_they_are_not_run():
     lines = [line for block in BLOCKS if block.language == "console" for line, _ in commands(block)]
     asked = [shlex.split(line, comments=True) for line in lines if line.startswith("lengthwise ")]
