@@ -132,6 +132,22 @@ def test_every_folder_named_exists():
         assert any((base / folder).is_dir() for base in (ROOT, ROOT / "src", ROOT / "src/lengthwise")), folder
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_links_of_pages_outside_the_site_lead_somewhere(page):
+    """Those of the site are checked by its build."""
+    text = (ROOT / page).read_text()
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            plain = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert anchor in plain, link
+
+
 SCHEMA = (ROOT / "docs/reference/schema.md").read_text()
 SECTIONS = re.split(r"^### ", SCHEMA.split("## JSON of the commands")[1], flags=re.MULTILINE)[1:]
 
