@@ -8,7 +8,7 @@ import re
 import shlex
 
 import pytest
-from run_blocks import MARKS, REASONS, ROOT, Block, blocks, commands, matches, pages, run_page
+from run_blocks import MARKS, REASONS, ROOT, Block, blocks, commands, matches, pages, run_command, run_page
 
 from lengthwise import cli
 
@@ -112,9 +112,20 @@ $ lengthwise inspect runs/two/runs/*
         run_page(page, full=False)
 
 
+def test_variables_before_a_command_are_set_for_it_alone(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    narrow = run_command(["COLUMNS=60", "lengthwise", "tasks"], "")
+    wide = run_command(["lengthwise", "tasks"], "")
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines())) <= 100
+
+
 def test_commands_of_pages_exist_even_where_they_are_not_run():
     lines = [line for block in BLOCKS if block.language == "console" for line, _ in commands(block)]
-    asked = [shlex.split(line, comments=True) for line in lines if line.startswith("lengthwise ")]
+    asked = [
+        shlex.split(line[line.index("lengthwise ") :], comments=True)
+        for line in lines
+        if re.match(r"([A-Z_]+=\S* )*lengthwise ", line)
+    ]
     assert len(asked) > 40
     for words in asked:
         assert words[1] in cli.COMMANDS or words[1] in ("--version", "report"), words
