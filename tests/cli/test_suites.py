@@ -43,6 +43,8 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
         capsys, f"{QUICK} --json --output {tmp_path}/second --tables {tmp_path}/first/results.parquet"
     )
     assert read["cells"] == told["cells"]
+    folder = document(capsys, f"{QUICK} --json --output {tmp_path}/second --tables {tmp_path}/first/runs")
+    assert folder["cells"] == told["cells"]
     both = "reproduce algorithmic --tasks binary-majority --seeds 2"
     part = document(
         capsys, f"{both} --json --output {tmp_path}/third --tables {tmp_path}/first/results.parquet"

@@ -48,7 +48,7 @@ class Command:
     search: bool = False
     """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
     tables: tuple[Path, ...] = ()
-    """Of a suite: train nothing, and take the rows of these Parquet files, results of before."""
+    """Of a suite: train nothing, and take the rows of these Parquet files or folders of runs."""
     json: bool = False
     """Print one JSON document instead of tables."""
 
