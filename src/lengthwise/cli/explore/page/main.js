@@ -268,6 +268,10 @@ async function start() {
     state.texts[state.construction] = input.value;
     refresh(["simulation", "attention"]);
   });
+  $("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address keeps the setting
+    $("bound-heading").focus();
+  });
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   $("reset").addEventListener("click", () => {
     begin();
