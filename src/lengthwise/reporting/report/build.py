@@ -116,8 +116,8 @@ def _title(folder: Folder) -> str:
         return f"How long must training sequences be for {subject(folder.advice.task)}?"
     tasks = list(dict.fromkeys(run.task.title for run in folder.runs))
     if len(tasks) > 3:
-        return f"{len(tasks)} tasks at lengths beyond training"
-    return f"{several(tasks)} at lengths beyond training"
+        return f"Beyond the training length: {len(tasks)} tasks"
+    return f"Beyond the training length: {several(tasks)}"
 
 
 def _asked(folder: Folder, tolerance: float | None) -> Section:
