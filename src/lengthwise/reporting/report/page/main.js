@@ -37,7 +37,7 @@ function buildSection(section) {
       Plotly.downloadImage(one.plot, { format: "png", filename: one.figure.dataset.chart, width, height, scale: 2 });
     });
   }
-  figures[0].before(seeds.controls(section.id));
+  if (numbers.length > 1) figures[0].before(seeds.controls(section.id));
   charts.push(...own);
 }
 
