@@ -47,7 +47,7 @@ function buildConstructions() {
 function choose(name) {
   state.construction = name;
   document.querySelector(`input[name=construction][value=${name}]`).checked = true;
-  $("about").textContent = known.constructions[name].about;
+  $("about").textContent = `${known.constructions[name].title}: ${known.constructions[name].about}`;
   $("parameters").replaceChildren(...parameters().map(slider));
   input.value = state.texts[name];
   bindResidue();
