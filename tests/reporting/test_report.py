@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+import runpy
 import shlex
 from pathlib import Path
 from statistics import median
@@ -411,6 +412,27 @@ def test_markdown_has_the_same_and_its_figures_beside_it(suite, sweep, tmp_path)
             for row in table.texts():
                 assert f"| {row[-1]} |" in text
     assert "lengthwise sweep mine.py" in text
+
+
+def test_claims_stand_with_their_tests(sweep, tmp_path):
+    from dataclasses import replace
+
+    from lengthwise.experiments.claims import Claim
+
+    falls = Claim("b", "the plateau falls", "Page's test with seeds as blocks", -0.9, 1e-7, True, {0: -0.9}, {})
+    rises = Claim("c", "the plateau rises", "Page's test in every seed", 0.1, 0.2, False, {0: -0.1}, {})
+    claims = (("one", falls), ("two", falls), ("two", rises))
+    report = build(replace(sweep, claims=claims), theory=0)
+    (said, table, tests) = next(one.blocks for one in report.sections if one.name == "claims")
+    assert said.startswith("2 of 3 claims hold")
+    assert cells(table, "task", "holds") == [("one", "yes"), ("two", "yes"), ("two", "no")]
+    assert tests.entries == (("(b)", falls.test), ("(c)", rises.test))
+
+
+def test_the_measure_of_a_big_report_runs(tmp_path):
+    tools = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "report_size.py"))
+    tools["main"](50, tmp_path)
+    assert "50 runs, 5 settings, 1 seed" in (tmp_path / "report.html").read_text()
 
 
 def test_text_from_stores_is_text(tmp_path):

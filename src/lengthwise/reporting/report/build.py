@@ -150,6 +150,7 @@ def _claims(folder: Folder) -> Section:
         (
             f"{held} of {len(folder.claims)} claims hold, each by the test that was stated before.",
             from_printed(claims_table(folder.claims)),
+            Facts(tuple(dict.fromkeys((f"({claim.name})", claim.test) for _, claim in folder.claims))),
         ),
     )
 
