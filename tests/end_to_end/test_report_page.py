@@ -295,6 +295,7 @@ def test_everything_has_a_name_and_can_be_reached_by_tab(browser, page):
       .filter((one) => !named(one)).map((one) => one.outerHTML)
     """
     assert browser.run(unnamed) == []
+    assert browser.run("return document.querySelectorAll('body > svg:not([aria-hidden])').length") == 0
     assert (
         browser.run("return [...document.querySelectorAll('table')].filter((one) => !one.caption).length")
         == 0
