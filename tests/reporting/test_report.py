@@ -419,7 +419,9 @@ def test_claims_stand_with_their_tests(sweep, tmp_path):
 
     from lengthwise.experiments.claims import Claim
 
-    falls = Claim("b", "the plateau falls", "Page's test with seeds as blocks", -0.9, 1e-7, True, {0: -0.9}, {})
+    falls = Claim(
+        "b", "the plateau falls", "Page's test with seeds as blocks", -0.9, 1e-7, True, {0: -0.9}, {}
+    )
     rises = Claim("c", "the plateau rises", "Page's test in every seed", 0.1, 0.2, False, {0: -0.1}, {})
     claims = (("one", falls), ("two", falls), ("two", rises))
     report = build(replace(sweep, claims=claims), theory=0)

@@ -264,7 +264,9 @@ def _plateau_caption(limits: Limits, chart: Mapping[str, Any]) -> str:
     if limits.advice is not None and limits.advice.prediction.decay:
         said += " The blue line is the fit to the pilot, dashed where it is a prediction."
     if chart["drawn"] < chart["runs"]:
-        said += f" {chart['drawn']:,} of {chart['runs']:,} runs are drawn as points; the medians are over all."
+        said += (
+            f" {chart['drawn']:,} of {chart['runs']:,} runs are drawn as points; the medians are over all."
+        )
     return said
 
 
