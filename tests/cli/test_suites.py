@@ -78,6 +78,8 @@ def test_an_architecture_is_selected_first(tmp_path, capsys, monkeypatch):
         ("reproduce formal --tasks parity", "the formal suite has no task 'parity'"),
         ("reproduce figure1 --tasks parity", "--tasks is for the suites"),
         ("reproduce figure2 --search", "--search is for the suites"),
+        ("reproduce figure2 --to-the-end", "--to-the-end is for the suites"),
+        ("reproduce formal --search --to-the-end", "--search selects as the paper did"),
         ("reproduce algorithmic --seeds 0", "seeds must be at least 1, got 0"),
         ("reproduce algorithmic --positions rotated", "invalid choice 'rotated'"),
         ("reproduce algorithmic --tables nowhere.parquet", "nowhere.parquet cannot be read as a table"),
