@@ -1,6 +1,9 @@
 """The front door: versions, help, JSON, and one clear line for every mistake."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -79,3 +82,24 @@ def test_a_mistake_of_ours_can_be_traced(monkeypatch):
     monkeypatch.setenv("LENGTHWISE_TRACEBACK", "1")
     with pytest.raises(ValueError, match="no command"):
         main(["dmo"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
+)
+def test_threads_wait_as_told_before_pytorch_is_loaded(given, expected):
+    """In a process of its own, whose command is replaced by one that tells."""
+    code = """
+import os, sys, lengthwise.cli as cli
+def tell():
+    print(os.environ.get("GOMP_SPINCOUNT"), "torch" in sys.modules)
+    return 0
+cli.main = tell
+cli.entry()
+"""
+    outside = {name: os.environ[name] for name in os.environ if not name.startswith(("GOMP_", "OMP_WAIT"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=outside | given, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [expected, "False"]
