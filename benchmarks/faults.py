@@ -130,7 +130,9 @@ def killed(
         time.sleep(chance.uniform(0, seconds) / processes)
         victim = chance.randrange(processes)
         os.kill(running[victim], signal.SIGKILL)
-        if ended(running[victim]) == -signal.SIGKILL:
+        status = ended(running[victim])
+        assert status in (0, -signal.SIGKILL), Path(f"{output}.txt").read_text()
+        if status:
             counts["kills"] += 1
             counts["while runs were left"] += len(seen) < runs
         store = output / "runs"
