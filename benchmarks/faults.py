@@ -99,7 +99,8 @@ def command(log: Path, *arguments: object) -> int:
                     steps.write(f"{decode(found, runs, torch.device('cpu')).about['step']}\n")
             return found
 
-        engine.run_ensemble, os.fsync, CheckpointFolder.read = logged, slow, resumed
+        engine.run_ensemble, os.fsync = logged, slow
+        setattr(CheckpointFolder, "read", resumed)  # noqa: B010 (pyright minds an assignment)
         os._exit(cli.main([str(argument) for argument in arguments]))
     return child
 
