@@ -24,10 +24,12 @@ def main(count: int, folder: Path) -> None:
         length, seed = run.training.length, run.training.seed
         assert isinstance(run.task, lw.SimpleTask)
         end = 0.4 * min(1.0, (run.task.omega / length) ** 3) * (1 + 0.5 * seed / each)
-        rows = []
+        last = run.training.steps
+        rows = [(last, length, "training_loss", 0.1 * end)]
         for test in run.test_lengths:
             loss = end * (1 - 0.9 * length / test)
-            rows += [(1, test, "loss", loss), (1, test, "loss_error", loss / 50), (1, test, "baseline", 0.5)]
+            rows += [(last, test, "loss", loss), (last, test, "loss_error", loss / 50)]
+            rows.append((last, test, "baseline", 0.5))
         results.append(Result(run, metrics_frame(run, rows), {}))
     print(f"{len(runs)} runs, {sum(len(result.metrics) for result in results):,} rows", flush=True)
     lw.Store(folder).add(results)

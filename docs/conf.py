@@ -12,7 +12,8 @@ author = "The lengthwise developers"
 copyright = author
 release = version = __version__
 
-sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+# What Sphinx alone loads is in extensions/; what the tests run without Sphinx is beside this file.
+sys.path[:0] = [str(Path(__file__).parent / "extensions"), str(Path(__file__).parent)]
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

@@ -33,6 +33,7 @@ A comment before a block or an image says what is done with it otherwise:
 import argparse
 import ast
 import contextlib
+import glob
 import io
 import linecache
 import os
@@ -75,6 +76,7 @@ _FENCE = re.compile(r"^( *)(`{3,})(.*)$")
 _MARK = re.compile(rf"^ *<!-- ({'|'.join(MARKS)})(?:: (.*?))? -->$")
 _IMAGE = re.compile(r"^ *!\[.*\]\((.*)\)$")
 _VALUE = re.compile(r"# => (.*)$")
+_VARIABLE = re.compile(r"[A-Z_]+=.*")
 
 
 @dataclass(frozen=True)
@@ -232,20 +234,30 @@ def _agree(wanted: str, given: str, place: str, loose: bool = False) -> None:
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
     """Work in a new folder that holds examples and documentation, with a terminal of a fixed width."""
-    before, columns = Path.cwd(), os.environ.get("COLUMNS")
+    before = Path.cwd()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for part in ("examples", "docs"):
             (folder / part).symlink_to(ROOT / part)
         os.chdir(folder)
-        os.environ["COLUMNS"] = WIDTH
         try:
-            yield folder
+            with _environment("COLUMNS", WIDTH):
+                yield folder
         finally:
             os.chdir(before)
-            del os.environ["COLUMNS"]
-            if columns is not None:
-                os.environ["COLUMNS"] = columns
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """With this variable of the environment."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
 
 
 def _python(block: Block, names: dict[str, Any], ran: Ran, full: bool) -> str | None:
@@ -315,12 +327,18 @@ def _console(block: Block, ran: Ran, full: bool) -> str | None:
     short = [] if full or block.mark != "in tests" else shlex.split(block.told)
     last = ""
     for command, wanted in commands(block):
-        last = run_command(_shortened(shlex.split(command, comments=True), short), block.place)
+        words = [path for word in shlex.split(command, comments=True) for path in _expanded(word)]
+        last = run_command(_shortened(words, short), block.place)
         ran.printed.append((command, last))
         if wanted and not short:
             _agree(wanted, last, block.place, block.loose)
             ran.compared += 1
     return None if short else last
+
+
+def _expanded(word: str) -> list[str]:
+    """The paths that a word stands for in a shell, or the word if there are none."""
+    return sorted(glob.glob(word)) or [word]
 
 
 def _shortened(words: list[str], flags: list[str]) -> list[str]:
@@ -336,7 +354,12 @@ def _shortened(words: list[str], flags: list[str]) -> list[str]:
 
 
 def run_command(words: list[str], place: str) -> str:
-    """What a command prints; it must end well."""
+    """What a command prints; it must end well. Before it may stand variables, as ``OMP_NUM_THREADS=1``."""
+    if _VARIABLE.fullmatch(words[0]):
+        with _environment(*words[0].split("=", 1)):
+            return run_command(words[1:], place)
+    if words == ["make", "demo"]:  # in the environment that is there
+        words = ["lengthwise", "demo"]
     out, err = io.StringIO(), io.StringIO()
     status: object = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -54,6 +54,32 @@ needs_chromium = pytest.mark.skipif(bool(_lacking), reason=f"not installed: {', 
 
 OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
+CONTRASTS = """
+const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map((one) => one / 255)
+  .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
+const behind = (one) => {
+  for (; one; one = one.parentElement) {
+    const colour = numbers(getComputedStyle(one).backgroundColor);
+    if (colour.length === 3 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+const texts = [];
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const one = walk.currentNode.parentElement;
+  if (!walk.currentNode.textContent.trim() || !one.checkVisibility({ visibilityProperty: true })) continue;
+  const style = getComputedStyle(one);
+  const [front, back] = [light(numbers(one.closest("svg") ? style.fill : style.color)), light(behind(one))];
+  const ratio = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
+  texts.push([ratio, one.tagName, walk.currentNode.textContent.trim().slice(0, 30)]);
+}
+return texts;
+"""
+"""Of every text that is seen: its contrast to what is behind it, its element and its beginning."""
+
 INSIDE = ("file:", "data:", "blob:", "about:", "chrome:", "chrome-extension:", "devtools:")
 """What a page may ask for without a network."""
 
@@ -105,6 +131,15 @@ class Browser:
     def overflow(self) -> int:
         """By how many pixels the page is wider than its window."""
         return self.run(OVERFLOW)
+
+    def contrasts(self) -> list[tuple[float, str, str]]:
+        """The contrast of every text that is seen to what is behind it, as WCAG defines it."""
+        return self.run(CONTRASTS)
+
+    def tap(self, x: float, y: float) -> None:
+        """Touch the page for a moment."""
+        for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+            self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     def errors(self) -> list[str]:
         """What the page has logged as errors or warnings since it was last asked."""

@@ -145,6 +145,52 @@ def test_groups_change_nothing(task, model, monkeypatch):
     assert grouped > 10
 
 
+@pytest.mark.parametrize("shape", [(1, 5, 256), (3, 1, 16), (2, 3000, 48), (5, 700, 1024)])
+@pytest.mark.parametrize("rounded", [torch.float32, torch.bfloat16])
+def test_fused_operations_are_the_plain_ones(shape, rounded):
+    """Values and gradients, against float64."""
+    from lengthwise.models import fused
+
+    models, _, width = shape
+    random = torch.Generator("cuda").manual_seed(math.prod(shape))
+
+    def drawn(*sizes):
+        return torch.randn(sizes, generator=random, device="cuda", requires_grad=True)
+
+    stream, row, bias = drawn(*shape), drawn(models, 1, width), drawn(models, width)
+    branch = drawn(*shape).detach().to(rounded).requires_grad_()
+    towards = drawn(*shape).double(), drawn(*shape).double()
+
+    def plain_norm(*added):
+        total = sum(part.double() for part in added)
+        return total, torch.nn.functional.layer_norm(total, (width,))
+
+    cases = [
+        ((stream,), (fused.normed(stream, rounded),), plain_norm(stream)[1:]),
+        (
+            (stream, branch, bias),
+            fused.joined_normed(stream, branch, bias, rounded),
+            plain_norm(stream, branch, bias.unsqueeze(1)),
+        ),
+        (
+            (branch, row),
+            (fused.bias_gelu(branch, row),),
+            (torch.nn.functional.gelu(branch.double() + row.double(), approximate="tanh"),),
+        ),
+    ]
+    table, rows = drawn(models, 37, width), torch.randint(35, shape[:2], generator=random, device="cuda")
+    own = torch.stack([part[at] for part, at in zip(table.double(), rows, strict=True)])
+    cases.append(((table,), (fused.looked_up(table, rows),), (own,)))
+    for inputs, found, expected in cases:
+        gradients = [
+            torch.autograd.grad(sum((y * w).sum() for y, w in zip(ys, towards, strict=False)), inputs)
+            for ys in (found, expected)
+        ]
+        for own, other in zip((*found, *gradients[0]), (*expected, *gradients[1]), strict=True):
+            small = 3e-6 if own.dtype == torch.float32 and rounded == torch.float32 else 6e-3
+            assert (own - other).norm() <= small * other.norm()
+
+
 @pytest.mark.parametrize(("task", "model"), DECODERS[1:])
 def test_rounding_is_small(task, model):
     """The gradient in bfloat16 points where that in float32 does."""

@@ -8,6 +8,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from formulas import misplaced, plain, spaced
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -17,7 +18,12 @@ _logger = logging.getLogger(__name__)
 def mathml(formula: str, *, block: bool, place: Any = None) -> str:
     """A formula as a ``math`` element."""
     try:
-        return tex2mathml(formula, as_block=block)
+        drawn = tex2mathml(plain(formula), as_block=block)
+        if wrong := misplaced(drawn):
+            raise MathError(
+                f"its rows fall apart ({wrong}): no pair such as \\Bigl \\Bigr may span two cells"
+            )
+        return spaced(drawn)
     except MathError as error:
         _logger.warning("no MathML for %s: %s", formula, error, location=place, type="mathml")
         return f"<code>{formula}</code>"

@@ -31,7 +31,7 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
     for name in ("figure", "results", "cells", "page"):
         assert (tmp_path / "first").samefile(told["files"][name].rpartition("/")[0])
     page = (tmp_path / "first" / "algorithmic.md").read_text()
-    assert "agree in 1 of the 1 cells" in page
+    assert "agree in the one cell" in page
 
     def never(*_, **__):
         raise AssertionError("everything is there already")
@@ -43,6 +43,8 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
         capsys, f"{QUICK} --json --output {tmp_path}/second --tables {tmp_path}/first/results.parquet"
     )
     assert read["cells"] == told["cells"]
+    folder = document(capsys, f"{QUICK} --json --output {tmp_path}/second --tables {tmp_path}/first/runs")
+    assert folder["cells"] == told["cells"]
     both = "reproduce algorithmic --tasks binary-majority --seeds 2"
     part = document(
         capsys, f"{both} --json --output {tmp_path}/third --tables {tmp_path}/first/results.parquet"
@@ -76,6 +78,8 @@ def test_an_architecture_is_selected_first(tmp_path, capsys, monkeypatch):
         ("reproduce formal --tasks parity", "the formal suite has no task 'parity'"),
         ("reproduce figure1 --tasks parity", "--tasks is for the suites"),
         ("reproduce figure2 --search", "--search is for the suites"),
+        ("reproduce figure2 --to-the-end", "--to-the-end is for the suites"),
+        ("reproduce formal --search --to-the-end", "--search selects as the paper did"),
         ("reproduce algorithmic --seeds 0", "seeds must be at least 1, got 0"),
         ("reproduce algorithmic --positions rotated", "invalid choice 'rotated'"),
         ("reproduce algorithmic --tables nowhere.parquet", "nowhere.parquet cannot be read as a table"),

@@ -8,7 +8,7 @@ import re
 import shlex
 
 import pytest
-from run_blocks import MARKS, REASONS, ROOT, Block, blocks, commands, matches, pages, run_page
+from run_blocks import MARKS, REASONS, ROOT, Block, blocks, commands, matches, pages, run_command, run_page
 
 from lengthwise import cli
 
@@ -93,18 +93,70 @@ def test_a_wrong_page_is_found(tmp_path, monkeypatch):
     assert set(MARKS) >= {block.mark for block in BLOCKS if block.mark}
 
 
+def test_a_shell_puts_paths_in_place_of_stars(tmp_path, monkeypatch):
+    monkeypatch.setattr("run_blocks.ROOT", tmp_path)
+    for part in ("examples", "docs"):
+        (tmp_path / part).mkdir()
+    page = tmp_path / "page.md"
+    text = """```console
+$ lengthwise train simple --omega 2 --length 4 --steps 2 --output runs/two
+```
+```console
+$ lengthwise inspect runs/two/runs/*
+```
+"""
+    page.write_text(text)
+    assert "runs/two/runs/*" not in run_page(page, full=False).printed[1][1]
+    page.write_text(text.replace("runs/*\n", "runz/*\n"))
+    with pytest.raises(AssertionError, match=r"page\.md:4.*no file"):
+        run_page(page, full=False)
+
+
+def test_variables_before_a_command_are_set_for_it_alone(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    narrow = run_command(["COLUMNS=60", "lengthwise", "tasks"], "")
+    wide = run_command(["lengthwise", "tasks"], "")
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines())) <= 100
+
+
 def test_commands_of_pages_exist_even_where_they_are_not_run():
     lines = [line for block in BLOCKS if block.language == "console" for line, _ in commands(block)]
-    asked = [shlex.split(line, comments=True) for line in lines if line.startswith("lengthwise ")]
+    asked = [
+        shlex.split(line[line.index("lengthwise ") :], comments=True)
+        for line in lines
+        if re.match(r"([A-Z_]+=\S* )*lengthwise ", line)
+    ]
     assert len(asked) > 40
     for words in asked:
         assert words[1] in cli.COMMANDS or words[1] in ("--version", "report"), words
+
+
+def test_the_demo_of_the_readme_is_that_of_the_makefile():
+    """``docs/run_blocks.py`` runs the one for the other."""
+    assert README.count("$ make demo ") == 1
+    assert "\ndemo: install\n\t$(BIN)/lengthwise demo\n" in (ROOT / "Makefile").read_text()
 
 
 def test_every_folder_named_exists():
     folders = re.findall(r"(\w+)/", README.split("## Where things are")[1].split("```")[1])
     for folder in folders:
         assert any((base / folder).is_dir() for base in (ROOT, ROOT / "src", ROOT / "src/lengthwise")), folder
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+def test_links_of_pages_outside_the_site_lead_somewhere(page):
+    """Those of the site are checked by its build."""
+    text = (ROOT / page).read_text()
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            plain = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert anchor in plain, link
 
 
 SCHEMA = (ROOT / "docs/reference/schema.md").read_text()

@@ -181,6 +181,79 @@ def test_typing_filters_and_headings_sort(browser, page):
         assert heading.get_attribute("aria-sort") == order
 
 
+def test_names_of_several_words_are_asked_for_too(browser, page):
+    opened(browser, page)
+    field = browser.find("#limit-runs-filter")
+    assert browser.find("label[for=limit-runs-filter]").text == "filter runs of limit transformers"
+    for text, count in (("trained at=8", 6), ("trained at = 16 seed=1", 2), ("TRAINED AT=8 diverged", 1)):
+        field.clear()
+        field.send_keys(text)
+        assert browser.find("[data-table=limit-runs] .status").text == f"{count} of 18 runs"
+    field = browser.find("#decoder-runs-filter")
+    field.send_keys("to 20=0.500 positions=none")
+    assert browser.find("[data-table=decoder-runs] .status").text == "3 of 6 runs"
+
+
+AT = """
+const plot = document.querySelector('[data-chart=losses] .plot');
+const line = plot.data.find((one) => one.name === '4');
+const {x, y} = plot.querySelector('.nsewdrag').getBoundingClientRect();
+const {xaxis, yaxis} = plot._fullLayout;
+return [x + xaxis.l2p(Math.log10(line.x.at(-2))), y + yaxis.l2p(Math.log10(line.y.at(-2)))];
+"""
+
+
+def test_a_tap_tells_what_is_there_and_leaves_the_axes_alone(browser, page):
+    opened(browser, page, width=390, height=844)
+    plot = browser.find("[data-chart=losses] .plot")
+    browser.run("arguments[0].scrollIntoView({block: 'center'})", plot)
+    ranges = "const {xaxis, yaxis} = arguments[0]._fullLayout; return [xaxis.range, yaxis.range]"
+    before = browser.run(ranges, plot)
+    browser.tap(*browser.run(AT))
+    browser.until("return document.querySelector('[data-chart=losses] .hoverlayer text')")
+    assert "trained at 4" in browser.find("[data-chart=losses] .hoverlayer text").text
+    browser.until("return new Promise((then) => setTimeout(() => then(true), 500))")
+    assert browser.run(ranges, plot) == before
+    assert browser.errors() == []
+
+
+def test_the_tolerance_is_not_hidden_by_a_gridline(browser, page):
+    opened(browser, page)
+    for name in ("losses", "plateaus"):
+        (line,) = browser.find_all(f"[data-chart={name}] .layer-above .shapelayer path")
+        assert "stroke-dasharray" in line.get_attribute("style")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_stands_out(browser, page, theme):
+    """WCAG AA: a contrast of at least 4.5 to 1."""
+    opened(browser, page, theme=theme)
+    texts = browser.contrasts()
+    assert len(texts) > 200
+    assert [text for text in texts if text[0] < 4.5] == []
+
+
+def test_of_a_single_seed_there_is_none_to_choose(browser, tmp_path):
+    run = limit_run(8, 0)
+    write(tmp_path, [(run, limit_rows(run, 0.1))])
+    path = tmp_path / "report.html"
+    path.write_text(html_page(build(read_folder(tmp_path), theory=0)), encoding="utf-8")
+    browser.open(path.as_uri())
+    browser.until("return document.querySelector('[data-chart=losses] .plot').data")
+    assert browser.find_all(".seeds") == []
+    assert [name for name, *_ in traces(browser, "losses")] == ["seeds at 8", "8"]
+    assert browser.errors() == []
+
+
+def test_on_a_phone_tables_keep_their_words_together(browser, page):
+    opened(browser, page, width=390, height=844)
+    for caption in browser.find_all("caption span"):
+        assert browser.run("return arguments[0].getBoundingClientRect().right", caption) <= 390
+    broken = """return [...document.querySelectorAll('#prediction td, #runs th[scope=row]')].filter(
+      (one) => one.textContent.length > 12 && one.offsetWidth < 120).map((one) => one.textContent)"""
+    assert browser.run(broken) == []
+
+
 def test_the_files_saved_hold_every_row(browser, page, folder):
     opened(browser, page)
     press(browser, "[data-download='measurements.csv']")
@@ -222,6 +295,7 @@ def test_everything_has_a_name_and_can_be_reached_by_tab(browser, page):
       .filter((one) => !named(one)).map((one) => one.outerHTML)
     """
     assert browser.run(unnamed) == []
+    assert browser.run("return document.querySelectorAll('body > svg:not([aria-hidden])').length") == 0
     assert (
         browser.run("return [...document.querySelectorAll('table')].filter((one) => !one.caption).length")
         == 0

@@ -67,6 +67,11 @@ def test_cells_at_the_papers_scale():
     regularised = huang.cells("algorithmic", "paper", tasks=["majority"], regulariser=1e-4)
     factors = {cell.positions: cell.runs[0].decoder.training.regulariser for cell in regularised}
     assert factors == {"learned": 1e-4, "none": 0.0, "rotary": 0.0, "alibi": 0.0}
+    (whole,) = huang.cells("formal", "paper", tasks=["dyck-2"], schemes=["none"], to_the_end=True)
+    (usual,) = huang.cells("formal", "paper", tasks=["dyck-2"], schemes=["none"])
+    assert [run.evaluation.stop for run in (whole.runs[0], usual.runs[0])] == [False, True]
+    assert whole.published == usual.published
+    assert {run.id for run in whole.runs}.isdisjoint(run.id for run in usual.runs)
 
 
 def test_quick_cells_have_nothing_published_of_other_lengths():

@@ -71,3 +71,11 @@ def test_a_diverged_seed_does_not_break_the_picture(tmp_path):
         return float("inf") if (length, seed) == (7, 1) else power_law(length, seed)
 
     save_figure(advice_figure(advice_of(law)), tmp_path / "figure.png")
+
+
+def test_a_seed_that_diverged_is_a_cross():
+    advice = advice_of(lambda length, seed: np.inf if (length, seed) == (8, 1) else power_law(length, seed))
+    _, right = advice_figure(advice).axes
+    (crosses,) = [line for line in right.lines if line.get_label() == "diverged"]
+    assert list(crosses.get_xdata()) == [8]
+    assert list(crosses.get_ydata()) == [right.get_ylim()[1]]

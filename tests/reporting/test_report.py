@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+import runpy
 import shlex
 from pathlib import Path
 from statistics import median
@@ -81,6 +82,29 @@ def test_the_answer_is_the_shortest_length_whose_median_is_within(sweep):
     wider = build(sweep, tolerance=0.035, theory=0)
     assert [one["sufficient_length"] for one in wider.found["settings"]["limit"]] == [8, 16]
     assert (report.found["runs"], report.found["seeds"], report.found["rows"]) == (18, 3, len(sweep.results))
+
+
+def test_where_no_setting_suffices_the_answer_says_so_once(sweep):
+    report = build(sweep, tolerance=1e-4, theory=0)
+    assert report.answer == (
+        "In none of the 2 settings is a plateau (median over seeds) within 0.0001, at training lengths up to "
+        "16."
+    )
+    (table,) = report.blocks(Table)[:1]
+    assert not table.strong
+    assert "strong" not in table.note
+
+
+def test_the_chart_of_losses_reaches_up_to_what_is_lost_near_the_training_length(tmp_path):
+    run = limit_run(8, 0)
+    rows = [
+        (step, test, metric, 0.3 if (test, metric) == (8, "loss") else value)
+        for step, test, metric, value in limit_rows(run, 0.001)
+    ]
+    write(tmp_path, [(run, rows)])
+    (setting,) = chart(build(read_folder(tmp_path), theory=0), "losses")["settings"]
+    low, high = setting["heights"]
+    assert low < 0.001 < 0.3 < high
 
 
 def test_a_rising_curve_is_within_no_tolerance(tmp_path):
@@ -201,6 +225,20 @@ def test_theory_is_labelled_and_of_the_trained_model(sweep):
     assert not any(one.name == "theory" for one in build(sweep, theory=0).sections)
 
 
+def test_what_is_not_certified_is_not_given_as_a_certified_length(sweep):
+    from dataclasses import replace
+
+    from lengthwise.experiments.theory import theory_beside
+    from lengthwise.reporting.words import theory_table
+
+    model = sweep.store.transformer(limit_run(4, 1, lw.SimpleTask(omega=4)).id)
+    known = theory_beside(lw.SimpleTask(omega=4), model, 0.25, None)
+    none = replace(known.trained.bound, length=math.inf, certified=False)
+    table = theory_table(replace(known, trained=replace(known.trained, bound=none)))
+    columns = [list(column.cells) for column in table.columns]
+    assert [row[:2] for row in zip(*columns, strict=True)][2] == ("certified training length", "none")
+
+
 def test_prediction_and_outcome(suite):
     report = build(suite)
     assert report.found["settings"]["decoder"] == [
@@ -273,16 +311,68 @@ def test_one_run_alone(tmp_path):
     write(tmp_path / "limit", [(run, limit_rows(run, 0.25))])
     answer = build(read_folder(tmp_path / "limit"), theory=0).answer
     assert answer == (
-        "SimpleTask with omega = 8, trained at length 8 and measured up to length 10^4: plateau: 0.25, "
+        "For SimpleTask with omega = 8, trained at length 8 and measured up to length 10^4: plateau: 0.25, "
         "interval 0.25 to 0.25, level, not within 0.01."
     )
     decoder = decoder_run(lw.task("parity"), "learned", 0)
     write(tmp_path / "decoder", [(decoder, decoder_rows(decoder, 1.0, 0.5, 0.25))])
     answer = build(read_folder(tmp_path / "decoder")).answer
     assert answer.startswith(
-        "parity, a decoder with learned positions trained on inputs up to length 10: right on 100.0% of "
+        "On parity, a decoder with learned positions trained on inputs up to length 10 is right on 100.0% of "
         "inputs of length 0 to 10, 50.0% of inputs of length 11 to 20 and 25.0% of inputs of length 21 to 30,"
     )
+
+
+def test_of_one_decoder_the_figures_are_those_that_their_titles_name(tmp_path):
+    run = decoder_run(lw.task("parity"), "learned", 0)
+    write(tmp_path, [(run, decoder_rows(run, 1.0, 0.5, 0.25))])
+    report = build(read_folder(tmp_path))
+    by_bin, in_time = (one.figure().axes[0] for one in report.blocks(Chart))
+    assert (by_bin.get_xlabel(), in_time.get_xlabel()) == ("longest input of the bin", "training steps")
+    (line,) = [one for one in by_bin.lines if len(one.get_xdata()) == 3]
+    assert list(line.get_ydata()) == [1.0, 0.5, 0.25]
+    assert "agree in the one cell of which theory predicts" in report.sections[-2].blocks[0]
+
+
+def test_the_dotted_line_is_told_of_only_where_it_is_drawn(suite, tmp_path):
+    def caption(report):
+        return next(one.caption for one in report.blocks(Chart) if one.name == "bins")
+
+    assert "dotted line" in caption(build(suite))
+    run = decoder_run(lw.task("parity"), "none", 0).but(length=4)  # shorter than the end of the first bin
+    write(tmp_path, [(run, decoder_rows(run, 1.0, 0.5, 0.25))])
+    report = build(read_folder(tmp_path))
+    assert chart(report, "bins")["panels"][0]["within"] == 0
+    assert "dotted line" not in caption(report)
+
+
+def test_every_colour_stands_out_from_its_paper(sweep):
+    from lengthwise.reporting.report import palette
+
+    style = (Path(palette.__file__).parent / "page/style.css").read_text()
+    papers = re.findall(r"--paper: (#\w+);", style)
+    assert set(papers) == set(palette.PAPERS)
+    assert palette.contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert palette.contrast("#777777", "#ffffff") == pytest.approx(
+        4.48, abs=0.01
+    )  # a pair that is well known
+    pairs = [
+        *palette.by_length(range(1, 30)).values(),
+        *palette.by_setting([str(place) for place in range(12)]).values(),
+        *palette.by_bin(5),
+        *map(palette.of_scheme, palette.COLORS),
+    ]
+    for pair in pairs:
+        for color, paper in zip(pair, palette.PAPERS, strict=True):
+            assert palette.contrast(color, paper) >= 3
+
+
+def test_the_tolerance_is_drawn_on_paper_too(sweep):
+    (losses, _) = build(sweep, tolerance=1e-5, theory=0).blocks(Chart)
+    for axes in losses.figure().axes:
+        heights = [list(line.get_ydata()) for line in axes.lines]
+        assert [1e-5, 1e-5] in heights
+        assert axes.get_ylim()[0] < 1e-5
 
 
 def test_runs_that_differ_in_precision_alone_are_two_settings(tmp_path):
@@ -322,6 +412,29 @@ def test_markdown_has_the_same_and_its_figures_beside_it(suite, sweep, tmp_path)
             for row in table.texts():
                 assert f"| {row[-1]} |" in text
     assert "lengthwise sweep mine.py" in text
+
+
+def test_claims_stand_with_their_tests(sweep, tmp_path):
+    from dataclasses import replace
+
+    from lengthwise.experiments.claims import Claim
+
+    falls = Claim(
+        "b", "the plateau falls", "Page's test with seeds as blocks", -0.9, 1e-7, True, {0: -0.9}, {}
+    )
+    rises = Claim("c", "the plateau rises", "Page's test in every seed", 0.1, 0.2, False, {0: -0.1}, {})
+    claims = (("one", falls), ("two", falls), ("two", rises))
+    report = build(replace(sweep, claims=claims), theory=0)
+    (said, table, tests) = next(one.blocks for one in report.sections if one.name == "claims")
+    assert said.startswith("2 of 3 claims hold")
+    assert cells(table, "task", "holds") == [("one", "yes"), ("two", "yes"), ("two", "no")]
+    assert tests.entries == (("(b)", falls.test), ("(c)", rises.test))
+
+
+def test_the_measure_of_a_big_report_runs(tmp_path):
+    tools = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "report_size.py"))
+    tools["main"](50, tmp_path)
+    assert "50 runs, 5 settings, 1 seed" in (tmp_path / "report.html").read_text()
 
 
 def test_text_from_stores_is_text(tmp_path):

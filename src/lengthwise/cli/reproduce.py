@@ -45,10 +45,12 @@ class Command:
     """Of a suite: so many seeds of every cell (None: 5, at the quick scale 3)."""
     regulariser: float = 0.0
     """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4)."""
+    to_the_end: bool = False
+    """Of a suite: train all steps, also of models that are perfect on the first bin."""
     search: bool = False
     """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
     tables: tuple[Path, ...] = ()
-    """Of a suite: train nothing, and take the rows of these Parquet files, results of before."""
+    """Of a suite: train nothing, and take the rows of these Parquet files or folders of runs."""
     json: bool = False
     """Print one JSON document instead of tables."""
 
@@ -58,6 +60,10 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
+        if command.search and (command.regulariser or command.to_the_end):
+            raise ValueError(
+                "--search selects as the paper did: give it without --regulariser and --to-the-end"
+            )
         seeds = (
             command.seeds if command.seeds is not None else (3 if command.scale == "quick" else huang.FIVE)
         )
@@ -69,6 +75,7 @@ def run(command: Command) -> None:
             seeds=seeds,
             seed=huang.FIRST_SEED if command.seed is None else command.seed,
             regulariser=command.regulariser,
+            to_the_end=command.to_the_end,
         )
         told = f"lengthwise reproduce {name}{_flags(command)}"
         reproduce_suite(
@@ -83,9 +90,11 @@ def run(command: Command) -> None:
             json=command.json,
         )
         return
-    for flag in ("tasks", "positions", "seeds", "regulariser", "search", "tables"):
+    for flag in ("tasks", "positions", "seeds", "regulariser", "to_the_end", "search", "tables"):
         if getattr(command, flag):
-            raise ValueError(f"--{flag} is for the suites algorithmic and formal; {name} has none")
+            raise ValueError(
+                f"--{flag.replace('_', '-')} is for the suites algorithmic and formal; {name} has none"
+            )
     first = izzo.FIRST_SEED if command.seed is None else command.seed
     reproduce_figure(name, command.scale, output, command.device, first, command.json)
 
@@ -101,4 +110,5 @@ def _flags(command: Command) -> str:
     ]
     words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
     words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
+    words += [" --to-the-end"] if command.to_the_end else []
     return "".join(words) + (" --search" if command.search else "")

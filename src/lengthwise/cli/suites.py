@@ -73,7 +73,7 @@ def _read(tables: Sequence[Path]) -> pd.DataFrame:
     frames = []
     for path in tables:
         try:
-            frame = pd.read_parquet(path)
+            frame = Store(path).table() if path.is_dir() else pd.read_parquet(path)
         except (OSError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as a table of results: {one_line(error)}") from error
         if missing := {*COLUMNS} - {*frame.columns}:

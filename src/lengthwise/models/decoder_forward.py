@@ -13,10 +13,9 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import layer_norm
 
 from lengthwise.models.attention import attend
-from lengthwise.models.layers import folded, gelu, joined, linear, looked_up
+from lengthwise.models.layers import folded, gelu_linear, joined_normed, linear, looked_up, normed, picked
 from lengthwise.models.positions import Positions
 from lengthwise.models.products import spare_rows
 from lengthwise.models.token_counts import TokenCounts, attend_by_counts
@@ -77,9 +76,11 @@ def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -
     places alone.
     """
     x_MNd = _embedded(shape, weights, groups)
-    for layer in range(shape.layers):
-        x_MNd = _layer(shape, weights, layer, x_MNd, groups)
-    return _readout(weights, x_MNd)[:, : _rows_of([group.places for group in groups])]
+    normed_MNd = normed(x_MNd)
+    for layer in range(shape.layers - 1):
+        x_MNd, normed_MNd = _layer(shape, _of_layer(weights, layer), x_MNd, normed_MNd, groups)
+    normed_MNd = _last_layer(shape, _of_layer(weights, shape.layers - 1), x_MNd, normed_MNd, groups)
+    return _readout(weights, normed_MNd)[:, : _rows_of([group.places for group in groups])]
 
 
 def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float[Tensor, "M N C"]:
@@ -92,7 +93,14 @@ def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float
         heads=shape.heads,
         log_scaling=shape.log_scaling,
     )
-    return _readout(weights, _mlp(weights, 0, x_MNd))
+    return _readout(weights, _mlp(_of_layer(weights, 0), x_MNd, normed(x_MNd), exact=True)[1])
+
+
+def _of_layer(weights: Weights, layer: int) -> Weights:
+    """The weights of one layer, by their names in it, and those that all layers share."""
+    start = f"layers.{layer}."
+    own = {name.removeprefix(start): weight for name, weight in weights.items() if name.startswith(start)}
+    return own | {name: weights[name] for name in ("by_bucket",) if name in weights}
 
 
 def _embedded(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Float[Tensor, "M N d"]:
@@ -110,51 +118,67 @@ def _embedded(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Floa
 
 
 def _layer(
-    shape: Shape, weights: Weights, layer: int, x_MNd: Tensor, groups: Sequence[Streams]
+    shape: Shape, weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, groups: Sequence[Streams]
+) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
+    """One layer, at every token: the residual stream behind it, and its normalised rows."""
+    rows_MNn = _onto(weights, "attention", normed_MNd)
+    parts = _split(rows_MNn, [group.tokens for group in groups], (3, shape.heads))
+    mixed = [_attend(shape, weights, part.unbind(3), None) for part in parts]
+    return _joined(weights, x_MNd, mixed)
+
+
+def _last_layer(
+    shape: Shape, weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, groups: Sequence[Streams]
 ) -> Float[Tensor, "M rows d"]:
-    """One layer; of the last one, its outcome at the places."""
-
-    def onto(x_MNd: Tensor, name: str) -> Tensor:
-        matrix, bias = weights[f"layers.{layer}.{name}_in"], weights[f"layers.{layer}.{name}_in_bias"]
-        return linear(layer_norm(x_MNd, x_MNd.shape[-1:]), matrix, bias)
-
-    last = layer == shape.layers - 1
-    tokens = [group.tokens for group in groups]
-    if last:
-        key_value = _split(onto(x_MNd, "key_value"), tokens, (2, shape.heads))
-        x_MNd = looked_up(x_MNd, _filled(x_MNd, _place_rows(groups)))
-        queries = _split(onto(x_MNd, "query"), [group.places for group in groups], (1, shape.heads))
-        heads = [(q.squeeze(3), *kv.unbind(3)) for q, kv in zip(queries, key_value, strict=True)]
-    else:
-        heads = [qkv.unbind(3) for qkv in _split(onto(x_MNd, "attention"), tokens, (3, shape.heads))]
+    """One layer, at the places: the normalised rows behind it, which are not rounded."""
+    rows_MNn = _onto(weights, "key_value", normed_MNd)
+    key_value = _split(rows_MNn, [group.tokens for group in groups], (2, shape.heads))
+    x_MNd = picked(x_MNd, _filled(x_MNd, _place_rows(groups)))
+    rows_MNd = _onto(weights, "query", normed(x_MNd))
+    queries = _split(rows_MNd, [group.places for group in groups], (1, shape.heads))
     mixed = [
-        attend(
-            query,
-            key,
-            value,
-            group.places if last else None,
-            scheme=shape.positions,
-            log_scaling=shape.log_scaling,
-            by_bucket=weights.get("by_bucket"),
-        )
-        for (query, key, value), group in zip(heads, groups, strict=True)
+        _attend(shape, weights, (query.squeeze(3), *part.unbind(3)), group.places)
+        for query, part, group in zip(queries, key_value, groups, strict=True)
     ]
-    out, bias = weights[f"layers.{layer}.attention_out"], weights[f"layers.{layer}.attention_out_bias"]
-    x_MNd = joined(x_MNd, _filled(x_MNd, _rows([part.flatten(3) for part in mixed])), out, bias)
-    return _mlp(weights, layer, x_MNd)
+    return _joined(weights, x_MNd, mixed, exact=True)[1]
 
 
-def _mlp(weights: Weights, layer: int, x_MNd: Tensor) -> Float[Tensor, "M N d"]:
-    name = f"layers.{layer}.mlp"
-    normed_MNd = layer_norm(x_MNd, x_MNd.shape[-1:])
-    hidden_MNn = gelu(linear(normed_MNd, weights[f"{name}_in"], weights[f"{name}_in_bias"]))
-    return joined(x_MNd, hidden_MNn, weights[f"{name}_out"], weights[f"{name}_out_bias"])
+def _onto(weights: Weights, name: str, normed_MNd: Tensor) -> Tensor:
+    return linear(normed_MNd, weights[f"{name}_in"], weights[f"{name}_in_bias"])
 
 
-def _readout(weights: Weights, x_MNd: Tensor) -> Float[Tensor, "M N C"]:
+def _attend(shape: Shape, weights: Weights, heads: Sequence[Tensor], places: Tensor | None) -> Tensor:
+    query, key, value = heads
+    return attend(
+        query,
+        key,
+        value,
+        places,
+        scheme=shape.positions,
+        log_scaling=shape.log_scaling,
+        by_bucket=weights.get("by_bucket"),
+    )
+
+
+def _joined(
+    weights: Weights, x_MNd: Tensor, mixed: Sequence[Tensor], *, exact: bool = False
+) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
+    """The residual stream after the attention of all groups and the MLP, and its normalised rows."""
+    rows_MNd = _filled(x_MNd, _rows([part.flatten(3) for part in mixed]))
+    joined = joined_normed(x_MNd, rows_MNd, weights["attention_out"], weights["attention_out_bias"])
+    return _mlp(weights, *joined, exact=exact)
+
+
+def _mlp(
+    weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, *, exact: bool
+) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
+    hidden_MNn = gelu_linear(normed_MNd, weights["mlp_in"], weights["mlp_in_bias"])
+    return joined_normed(x_MNd, hidden_MNn, weights["mlp_out"], weights["mlp_out_bias"], exact=exact)
+
+
+def _readout(weights: Weights, normed_MNd: Tensor) -> Float[Tensor, "M N C"]:
     """Logits, which are not rounded even where the products of the layers are."""
-    with torch.autocast(x_MNd.device.type, enabled=False):
-        normed_MNd = layer_norm(x_MNd, x_MNd.shape[-1:])
+    with torch.autocast(normed_MNd.device.type, enabled=False):
         # Rows run along the last axis in memory: what is then done to a few classes of each is faster.
         return torch.baddbmm(weights["readout_bias"].mT, weights["readout"].mT, normed_MNd.mT).mT
 

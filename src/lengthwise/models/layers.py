@@ -3,13 +3,15 @@
 Axes: M model, N row, S row of a table, d and n columns.
 """
 
+import importlib.util
 import math
+from functools import cache
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import embedding
+from torch.nn.functional import embedding, layer_norm
 from torch.nn.functional import gelu as torch_gelu
 
 from lengthwise.models.products import plus_product
@@ -19,11 +21,15 @@ CUBIC = 0.044715 * SLOPE
 """Of GELU's tanh form, 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(SLOPE x + CUBIC x^3)."""
 
 
-def looked_up(table: Float[Tensor, "M S d"], rows: Int[Tensor, "M *N"]) -> Float[Tensor, "M *N d"]:
+def looked_up(table: Float[Tensor, "M S d"], rows: Int[Tensor, "M N"]) -> Float[Tensor, "M N d"]:
     """The rows of each model's own table."""
+    if _fuses(table):
+        from lengthwise.models import fused
+
+        return fused.looked_up(table, rows)
     models, size, width = table.shape
-    first = size * torch.arange(models, device=rows.device).view(-1, *(1,) * (rows.dim() - 1))
-    return embedding(rows + first, table.reshape(-1, width))
+    first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
+    return embedding(rows + first_M1, table.reshape(-1, width))
 
 
 def folded(
@@ -46,16 +52,59 @@ def linear(
     return plus_product(bias, x, matrix)
 
 
-def joined(
+def picked(x: Float[Tensor, "M N d"], rows: Int[Tensor, "M A"]) -> Float[Tensor, "M A d"]:
+    """Some rows of each model; the gradient of those that are picked more than once must be zero, or its sum
+    depends on an order that a GPU leaves open.
+    """
+    models, size, width = x.shape
+    first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
+    return x.reshape(-1, width).index_select(0, (rows + first_M1).flatten()).view(models, -1, width)
+
+
+def normed(stream: Float[Tensor, "M N d"]) -> Float[Tensor, "M N d"]:
+    """Normalised rows, rounded where products are."""
+    if _fuses(stream):
+        from lengthwise.models import fused
+
+        return fused.normed(stream, _rounded(stream))
+    return layer_norm(stream, stream.shape[-1:])
+
+
+def joined_normed(
     stream: Float[Tensor, "M N d"],
     x: Float[Tensor, "M N n"],
     matrix: Float[Tensor, "M n d"],
     bias: Float[Tensor, "M d"],
-) -> Float[Tensor, "M N d"]:
-    """A branch x W + b added to the residual stream; where products are rounded, the stream is not."""
-    if x.dtype != stream.dtype:
-        return stream + linear(x, matrix, bias.unsqueeze(1))
-    return plus_product(stream + bias.unsqueeze(1), x, matrix)
+    *,
+    exact: bool = False,
+) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
+    """A branch x W + b added to the residual stream, and the stream's normalised rows. Where products are
+    rounded, the stream is not, nor are the rows if they are to be ``exact``.
+    """
+    if _fuses(stream):
+        from lengthwise.models import fused
+
+        rounded = stream.dtype if exact else _rounded(stream)
+        return fused.joined_normed(stream, x @ matrix, bias, rounded)
+    if stream.is_cuda:
+        stream = stream + linear(x, matrix, bias.unsqueeze(1))
+    else:
+        stream = plus_product(stream + bias.unsqueeze(1), x, matrix)
+    return stream, layer_norm(stream, stream.shape[-1:])
+
+
+def _rounded(stream: Tensor) -> torch.dtype:
+    """What products are rounded to."""
+    return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else stream.dtype
+
+
+def _fuses(stream: Tensor) -> bool:
+    return stream.is_cuda and stream.dtype == torch.float32 and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 class _Gelu(torch.autograd.Function):
@@ -76,6 +125,17 @@ class _Gelu(torch.autograd.Function):
         change = torch.ops.aten.sigmoid_backward(x, s)  # x s (1 - s)
         change.mul_(torch.addcmul(slope, x, x, value=3 * CUBIC))
         return change.add_(s).mul_(grad_outputs[0])
+
+
+def gelu_linear(
+    x: Float[Tensor, "M N d"], matrix: Float[Tensor, "M d n"], bias: Float[Tensor, "M 1 n"]
+) -> Float[Tensor, "M N n"]:
+    """GELU of X W + b."""
+    if _fuses(bias):
+        from lengthwise.models import fused
+
+        return fused.bias_gelu(x @ matrix, bias)
+    return gelu(linear(x, matrix, bias))
 
 
 def gelu(x: Float[Tensor, "M N n"]) -> Float[Tensor, "M N n"]:

@@ -23,6 +23,9 @@ def plus_product(
     """Added + x W, where what is added is a row for all or one for each."""
     if _suits(x, matrix):
         return _Product.apply(added, x, matrix)  # pyright: ignore[reportReturnType]
+    if x.is_cuda:
+        product = x @ matrix  # one with something added would first copy that to all rows
+        return product + added.to(product.dtype)
     return torch.baddbmm(added, x, matrix)
 
 

@@ -82,6 +82,19 @@ class Stack:
                 block[:, role.rows :] = 0
         return buffer
 
+    def add_gradients(self, loss: Tensor) -> None:
+        """Add the gradients of a loss to those that are there, in few operations; ``backward`` takes one for
+        each parameter.
+        """
+        found = torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True)
+        sums, new = [], []
+        for parameter, gradient in zip(self.parameters.values(), found, strict=True):
+            if gradient is not None:
+                assert parameter.grad is not None
+                sums.append(parameter.grad)
+                new.append(gradient)
+        torch._foreach_add_(sums, new)  # pyright: ignore[reportPrivateImportUsage]
+
     def keep(self, models: Sequence[int], *others: Tensor) -> list[Tensor]:
         """Go on with some of the models alone, in the order given; the gradients are cleared. Returns the
         same models' parts of other buffers that are laid out like ``values``.

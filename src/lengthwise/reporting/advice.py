@@ -1,7 +1,6 @@
 """The figure of an advice, in a form that a paper could print."""
 
 import math
-from typing import Literal
 
 import matplotlib
 import numpy as np
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 
 from lengthwise.experiments import Advice
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
-from lengthwise.reporting.curves import loss_curves, powers_of_ten
+from lengthwise.reporting.curves import loss_curves, powers_of_ten, tolerance_line
 from lengthwise.reporting.tasks import subject
 from lengthwise.reporting.words import interval_words
 
@@ -29,23 +28,7 @@ def advice_figure(advice: Advice) -> Figure:
 def _loss_curves(axes: Axes, advice: Advice) -> None:
     by_length = {at.training_length: at.curves for at in advice.lengths}
     loss_curves(axes, by_length, answer=advice.confirmed_length, heights=[advice.tolerance])
-    _tolerance_line(axes, advice.tolerance, "right")
-
-
-def _tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]) -> None:
-    axes.axhline(tolerance, color=GREY, linestyle="--", linewidth=0.9)
-    axes.annotate(
-        "tolerance",
-        xy=(0.005 if side == "left" else 0.995, tolerance),
-        xycoords=("axes fraction", "data"),
-        ha=side,
-        xytext=(0, 3),
-        textcoords="offset points",
-        fontsize=8,
-        color=GREY,
-        zorder=6,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
-    )
+    tolerance_line(axes, advice.tolerance, "right")
 
 
 def _plateaus(axes: Axes, advice: Advice) -> None:
@@ -78,7 +61,7 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
         label = rf"fit to the pilot, $\propto N^{{{-decay.exponent:.1f}}}$"
         axes.plot(seen, [decay.at(length) for length in seen], color=FIT, linewidth=2.0, label=label)
         axes.plot(beyond, [decay.at(length) for length in beyond], "--", color=FIT, linewidth=1.6)
-    _tolerance_line(axes, advice.tolerance, "left")
+    tolerance_line(axes, advice.tolerance, "left")
     if advice.interval and advice.predicted_length:
         low, high = advice.interval
         axes.axvspan(low, min(high, 1.5 * lengths[-1]), color=FIT, alpha=0.10, linewidth=0)
@@ -94,7 +77,16 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
     axes.set(xscale="log", yscale="log", xlabel="training length", ylabel="plateau of the test loss")
     axes.set_title("plateau and answer", loc="left")
     bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top * (top / bottom) ** 0.3)  # room for the legend
+    top *= (top / bottom) ** 0.3  # room for the legend
+    axes.set_ylim(bottom, top)
+    lost = [
+        at.training_length
+        for at in advice.lengths
+        for curve in at.curves
+        if not math.isfinite(curve.plateau.value)
+    ]
+    if lost:
+        axes.plot(lost, [top] * len(lost), "x", color=GREY, clip_on=False, label="diverged")
     powers_of_ten(axes)
     ticks = [step * 2**octave for octave in range(20) for step in (1, 1.25, 1.5)]
     ticks = [tick for tick in ticks if lengths[0] <= tick <= lengths[-1] and tick == int(tick)]

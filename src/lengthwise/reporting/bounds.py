@@ -25,6 +25,11 @@ def length_words(length: int | float) -> str:
     return f"{10 ** (power - math.floor(power)):.2f}e{math.floor(power)}"
 
 
+def certified_words(bound: Bound) -> str:
+    """The certified length, if there is one."""
+    return length_words(bound.length) if bound.certified else "none"
+
+
 def bound_sentence(bound: Bound, *, alone: bool = False) -> str:
     """What a bound promises, or why it promises nothing; ``alone`` if there is no g."""
     if bound.theorem == "equality" or bound.length == math.inf:

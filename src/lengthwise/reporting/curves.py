@@ -7,6 +7,7 @@ diverged has no loss to draw; it stands as a cross at the upper edge.
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Literal
 
 import matplotlib
 import numpy as np
@@ -42,7 +43,7 @@ def loss_curves(
     """One curve a training length, the ``answer`` standing out; the axes reach at least the ``heights``.
     Limits that are known stand as diamonds at the right edge.
     """
-    colors, ends = shades(list(by_length)), []
+    colors, ends, peaks = shades(list(by_length)), [], []
     longest = max(seeds[0].test_lengths[-1] for seeds in by_length.values())
     for training_length, seeds in by_length.items():
         strong = training_length == answer
@@ -59,10 +60,11 @@ def loss_curves(
                 axes.plot(longest, level, "D", color=color, markersize=5, clip_on=False, zorder=5)
         if 0 < middle[-1] < math.inf:
             ends.append((training_length, float(middle[-1]), color))
+        peaks.append(peak(middle))
     axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
     axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
     axes.set_xlim(min(by_length) * 0.8, longest)
-    if limits := loss_limits([*heights, *(end for _, end, _ in ends)]):
+    if limits := loss_limits([*heights, *(end for _, end, _ in ends)], peaks):
         axes.set_ylim(limits)
     powers_of_ten(axes)
     _end_labels(axes, ends, longest)
@@ -79,13 +81,38 @@ def spread(seeds: Sequence[Curve]) -> tuple[list[int], np.ndarray, np.ndarray, n
     return lengths, losses.min(0), np.median(losses, 0), losses.max(0)
 
 
-def loss_limits(heights: Sequence[float]) -> tuple[float, float] | None:
-    """The losses between which curves are shown that end at these heights: within the training length the
-    loss is smaller by many orders, which would flatten all the rest.
+def peak(losses: np.ndarray) -> float:
+    """The largest finite loss of a curve; 0 if there is none."""
+    return max((float(loss) for loss in losses if math.isfinite(loss)), default=0.0)
+
+
+def loss_limits(heights: Sequence[float], peaks: Sequence[float]) -> tuple[float, float] | None:
+    """The losses between which curves are shown that end at these heights: up to their peaks, but not down to
+    where they begin, as within the training length the loss may be smaller by many orders, which would
+    flatten all the rest.
     """
     if not heights:
         return None
-    return 10 ** (math.floor(math.log10(min(heights))) - 1), 3 * max(heights)
+    return 10 ** (math.floor(math.log10(min(heights))) - 1), max(
+        3 * max(heights), *(1.3 * one for one in peaks)
+    )
+
+
+def tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]) -> None:
+    """A dashed line at the tolerance, named at one end."""
+    axes.axhline(tolerance, color=GREY, linestyle="--", linewidth=0.9)
+    axes.annotate(
+        "tolerance",
+        xy=(0.005 if side == "left" else 0.995, tolerance),
+        xycoords=("axes fraction", "data"),
+        ha=side,
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize=8,
+        color=GREY,
+        zorder=6,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+    )
 
 
 def plateau_lines(axes: Axes, table: pd.DataFrame, knob: str | None, measure: str = "plateau") -> None:
@@ -110,14 +137,19 @@ def plateau_lines(axes: Axes, table: pd.DataFrame, knob: str | None, measure: st
     powers_of_ten(axes)
     axes.set_xticks(lengths, [str(length) for length in lengths])
     if knob is not None:
-        axes.legend(title=knob.rpartition(".")[2], loc="upper right", frameon=True, framealpha=0.9)
+        axes.legend(title=knob.rpartition(".")[2], loc="best", frameon=True, framealpha=0.9)
 
 
 def sweep_figure(
-    results: pd.DataFrame, knobs: Sequence[str], shown: object = None, title: str = ""
+    results: pd.DataFrame,
+    knobs: Sequence[str],
+    shown: object = None,
+    title: str = "",
+    tolerance: float | None = None,
 ) -> Figure:
     """Left, loss against test length, one curve a training length, at one setting of the knobs (the middle
-    one unless ``shown`` says which); right, plateau against training length, one line a setting.
+    one unless ``shown`` says which); right, plateau against training length, one line a setting. A dashed
+    line is the ``tolerance``.
     """
     knob, table = None, plateaus_by(results, list(knobs))
     if knobs:
@@ -133,12 +165,18 @@ def sweep_figure(
             values = sorted(results[knob].unique())
             shown = values[len(values) // 2] if shown is None else shown
             chosen = results[results[knob] == shown]
-        loss_curves(left, curves_by_length(chosen))
+        heights = [] if tolerance is None else [tolerance]
+        loss_curves(left, curves_by_length(chosen), heights=heights)
         if knob is not None:
             name = knob.rpartition(".")[2]
             left.set_title(f"{name} = {knob_words(shown)} (bar: plateau begins)", loc="left")
         plateau_lines(right, table, knob)
         right.set_title("plateau: a point a seed, line the median", loc="left")
+        if tolerance is not None:
+            low, high = right.get_ylim()
+            right.set_ylim(min(low, tolerance / 2), max(high, 2 * tolerance))
+            tolerance_line(left, tolerance, "right")
+            tolerance_line(right, tolerance, "left")
         figure.suptitle(title, fontsize=11)
     return figure
 

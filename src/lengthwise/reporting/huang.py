@@ -106,6 +106,9 @@ def agreement_words(table: pd.DataFrame) -> str:
     agree, decided = agreement(table)
     if not decided:
         return "Nothing is predicted of what was run."
+    if decided == 1:
+        outcome = "agree" if agree else "do not agree"
+        return f"Prediction and outcome {outcome} in the one cell of which theory predicts something."
     return (
         f"Prediction and outcome agree in {agree} of the {decided} cells of which theory predicts something "
         f"({agree / decided:.0%})."

@@ -49,7 +49,7 @@ def sweep_json(measured: pd.DataFrame, knobs: Sequence[str]) -> dict[str, Any]:
 
 def claims_table(claims: Sequence[tuple[str, Claim]]) -> Table:
     """Claims with their tests, one row each, under the name of what they are about."""
-    table = Table(title="claims, each with the test that was stated before", title_justify="left")
+    table = Table(title="claims", title_justify="left")
     for heading in ("task", "claim", "holds", "effect", "p", "seeds that agree"):
         table.add_column(heading)
     for subject, claim in claims:

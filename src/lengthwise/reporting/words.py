@@ -7,7 +7,7 @@ from rich.table import Table
 
 from lengthwise.experiments import Advice
 from lengthwise.experiments.theory import BesideTheory, TheoryOf
-from lengthwise.reporting.bounds import length_words
+from lengthwise.reporting.bounds import certified_words, length_words
 from lengthwise.reporting.inspection import number
 from lengthwise.reporting.tasks import subject
 from lengthwise.sequences import LONGEST
@@ -98,7 +98,7 @@ def theory_table(theory: BesideTheory) -> Table:
     if finite:
         row("attention is hard from", lambda one: length_words(one.hardmax_length or math.inf))
     row("complexity C(f)", lambda one: number(one.complexity))
-    row("certified training length", lambda one: length_words(one.bound.length), "bold")
+    row("certified training length", lambda one: certified_words(one.bound), "bold")
     row(
         "of this order (paper)",
         lambda one: length_words(one.bound.order.length) if one.bound.order else "-",

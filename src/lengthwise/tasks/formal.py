@@ -92,14 +92,16 @@ class LanguageTask(PredictionTask):
 
     @property
     def theory(self) -> Theory:
-        """What was found out about the languages of the suite; of any other, how to ask."""
+        """What was found out about the languages of the suite; of any other, how to ask whether a program
+        tells what may follow. (``lengthwise crasp decide`` answers whether one tells the language.)
+        """
         if self.known is not None:
             return self.known
         return Theory(
             period=None,
             locality=None,
             in_crasp=None,
-            statement=f"ask: lengthwise crasp decide '{self.expression}'",
+            statement="ask: lw.predict, or lengthwise report of the runs",
         )
 
     def lengths(self, low: int, high: int) -> tuple[int, ...]:

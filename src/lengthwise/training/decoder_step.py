@@ -46,11 +46,11 @@ class Backward:
             (models, (all_groups,)) = cut[0]
             examples = examples_of(batch, models, all_groups)
             loss_M = self._loss(weights, batch, models, all_groups, examples)
-            loss_M.sum().backward()
+            self._ensemble.stack.add_gradients(loss_M.sum())
         else:
             loss_M = self._in_pieces(weights, batch, cut)
         if self._regulariser:
-            (self._regulariser * self._ensemble.position_logits()).sum().backward()
+            self._ensemble.stack.add_gradients((self._regulariser * self._ensemble.position_logits()).sum())
         return loss_M.detach()
 
     def _loss(

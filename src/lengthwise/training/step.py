@@ -12,7 +12,7 @@ from torch import Tensor
 from lengthwise.training.adam import StackAdam
 
 ORDINARY_STEPS = 3
-"""Steps before a graph is captured: libraries set up their workspaces in them."""
+"""Steps of a kind before its graph is captured: libraries set up their workspaces in them."""
 
 
 class Step:
@@ -58,25 +58,25 @@ class GraphStep(Step):
 
     def __init__(self, adam: StackAdam, backward: Callable[..., Tensor]) -> None:
         super().__init__(adam, backward)
-        self._done = 0
+        self._done: dict[Hashable, int] = {}
         self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
         self._batch: list[Tensor] = []
         self._stream = torch.cuda.Stream()
 
     def _work(self, batch: Sequence[Tensor], **told: Hashable) -> None:
-        if self._done < ORDINARY_STEPS:
+        kind = tuple(told.items())
+        if self._done.setdefault(kind, 0) < ORDINARY_STEPS:
             self._stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self._stream):
                 super()._work(batch, **told)
             torch.cuda.current_stream().wait_stream(self._stream)
         else:
-            kind = tuple(told.items())
             if kind not in self._graphs:
                 self._graphs[kind] = self._recorded(batch, **told)
             for static, part in zip(self._batch, batch, strict=True):
                 static.copy_(part)
             self._graphs[kind].replay()
-        self._done += 1
+        self._done[kind] += 1
 
     def _recorded(self, batch: Sequence[Tensor], **told: Hashable) -> torch.cuda.CUDAGraph:
         """One graph more. Nothing that a graph leaves in its memory is read later, so all share it."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from lengthwise.bounds import Bound, bound
 from lengthwise.limit import Finite, LimitTransformer
 from lengthwise.limit.reference import attentions
-from lengthwise.reporting.bounds import WORSE, bound_sentence, length_words
+from lengthwise.reporting.bounds import WORSE, bound_sentence, certified_words, length_words
 from lengthwise.reporting.explorer.controls import TOLERANCE, Setting, exact, setting_of, tokens_of
 from lengthwise.reporting.inspection import number
 from lengthwise.sequences import counts
@@ -43,7 +43,7 @@ def bound_answer(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "length": found.to_json()["length"],
         "length_label": "certified length" if found.certified else "no certified length",
-        "length_words": length_words(found.length) if found.certified else "none",
+        "length_words": certified_words(found),
         "log10_length": _log10(found.length),
         "certified": found.certified,
         "theorem": found.theorem,

@@ -116,8 +116,8 @@ def _title(folder: Folder) -> str:
         return f"How long must training sequences be for {subject(folder.advice.task)}?"
     tasks = list(dict.fromkeys(run.task.title for run in folder.runs))
     if len(tasks) > 3:
-        return f"{len(tasks)} tasks at lengths beyond training"
-    return f"{several(tasks)} at lengths beyond training"
+        return f"Beyond the training length: {len(tasks)} tasks"
+    return f"Beyond the training length: {several(tasks)}"
 
 
 def _asked(folder: Folder, tolerance: float | None) -> Section:
@@ -150,6 +150,7 @@ def _claims(folder: Folder) -> Section:
         (
             f"{held} of {len(folder.claims)} claims hold, each by the test that was stated before.",
             from_printed(claims_table(folder.claims)),
+            Facts(tuple(dict.fromkeys((f"({claim.name})", claim.test) for _, claim in folder.claims))),
         ),
     )
 

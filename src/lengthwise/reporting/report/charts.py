@@ -12,7 +12,7 @@ import numpy as np
 from lengthwise.experiments import Advice
 from lengthwise.experiments.advice import AtLength
 from lengthwise.experiments.results import Curve
-from lengthwise.reporting.curves import loss_limits, spread
+from lengthwise.reporting.curves import loss_limits, peak, spread
 from lengthwise.reporting.report import palette
 from lengthwise.reporting.words import interval_words
 
@@ -47,11 +47,12 @@ def loss_chart(
     for label, lengths in settings.items():
         colors = palette.by_length([at.training_length for at in lengths])
         each = max(1, most // len(lengths))
-        groups, ends, drawn, diverged = [], [tolerance], 0, []
+        groups, ends, peaks, drawn, diverged = [], [tolerance], [], 0, []
         for at in lengths:
             test, low, middle, high = spread(at.curves)
             if 0 < middle[-1] < math.inf:
                 ends.append(float(middle[-1]))
+            peaks.append(peak(middle))
             chosen = [at.curves[place] for place in thinned(len(at.curves), each)]
             drawn += len(chosen)
             diverged += [curve.run for curve in at.curves if curve.plateau.trend == "diverged"]
@@ -69,7 +70,7 @@ def loss_chart(
                     "seeds": [_curve(curve, test) for curve in chosen],
                 }
             )
-        limits = loss_limits(ends)
+        limits = loss_limits(ends, peaks)
         total = sum(len(at.curves) for at in lengths)
         shown.append(
             {

@@ -14,7 +14,6 @@ from lengthwise.reporting.decoders import PREFIX, accuracies_figure, accuracy_cu
 from lengthwise.reporting.report import palette
 from lengthwise.reporting.report.charts import MOST_CURVES, MOST_KEPT, number, thinned
 from lengthwise.reporting.report.settings import SETTING, Setting
-from lengthwise.reporting.runs import run_figure
 
 PANELS = 6
 """A figure on paper shows the learning curves of so many settings, at most."""
@@ -130,9 +129,6 @@ def course(
 
 def bins_figure(settings: Sequence[Setting], results: pd.DataFrame) -> Figure:
     """The first chart for paper."""
-    runs = [run for one in settings for run in one.runs]
-    if len(runs) == 1:
-        return run_figure(runs[0], results)
     tasks = by_task(settings)
     if len(settings) == 1:
         return accuracies_figure(results, [], settings[0].subject)

@@ -94,8 +94,8 @@ def _alone(decoders: Decoders) -> str:
     ]
     scheme = "without positions" if model.positions == "none" else f"with {model.positions} positions"
     return (
-        f"{subject(task)}, a decoder {scheme} trained on inputs up to length {training.length}: right on "
-        f"{several(shares)}, after {row['steps']:,} steps."
+        f"On {subject(task)}, a decoder {scheme} trained on inputs up to length {training.length} is right "
+        f"on {several(shares)}, after {row['steps']:,} steps."
     )
 
 
@@ -124,14 +124,15 @@ def figures(decoders: Decoders) -> Section:
     seeds = sorted({int(seed) for seed in table["seed"]})
     thin = any(one["drawn"] < one["runs"] for one in (*bins["panels"], *learning["settings"]))
     note = " Of many seeds only some are drawn; medians, tables and downloads have all." if thin else ""
+    marked = any(0 < one["within"] < len(one["bins"]) for one in bins["panels"])
+    where = " Left of the dotted line, inputs are as long as in training." if marked else ""
     knobs = [knob for knob in decoders.knobs if knob != "training.length"]  # the table has a column for it
     by_bin = Chart(
         "bins",
         "bins",
         "Accuracy by input length",
         "Share of right sequences by bin of input lengths, a line a setting. The numbers stand in the table.",
-        "A point a seed, lines go through the medians. Left of the dotted line, inputs are as long as in "
-        f"training.{note}",
+        f"A point a seed, lines go through the medians.{where}{note}",
         "Share of right sequences by the longest input of a bin: a point a seed, lines through the medians.",
         {**bins, "seeds": seeds},
         lambda: decoder_charts.bins_figure(every, results),
@@ -170,7 +171,7 @@ def every_run(decoders: Decoders) -> RunsTable:
                 str(row["run"]),
             )
         )
-    return RunsTable("decoder-runs", "Every run of decoders", headings, tuple(rows))
+    return RunsTable("decoder-runs", "Runs of decoders", headings, tuple(rows))
 
 
 def outcome(decoders: Decoders) -> Section:

@@ -18,7 +18,7 @@ SCRIPTS = ("theme.js", "plots.js", "limits.js", "decoders.js", "tables.js", "mai
 """The page's own scripts, in the order in which they are run, after plotly's."""
 
 NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?%?|-|infinite")
-"""Cells that stand at the right of their column."""
+"""Cells that begin with a number are kept on one line."""
 
 
 def html_page(report: Report) -> str:
@@ -147,7 +147,7 @@ def _table(table: Table) -> str:
     title = escape(table.title)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
-        f"<table><caption>{title}</caption>"
+        f"<table><caption><span>{title}</span></caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{note}"
     )
 
@@ -157,7 +157,8 @@ def _chart(chart: Chart) -> str:
     return (
         f'<figure class="chart" data-chart="{name}" aria-labelledby="{name}-title">\n'
         f'<div class="bar"><h3 id="{name}-title">{escape(chart.title)}</h3>'
-        f'<button type="button" data-png="{name}">Save as PNG</button></div>\n'
+        f'<button type="button" data-png="{name}" aria-describedby="{name}-title">Save as PNG</button>'
+        "</div>\n"
         f'<div class="controls"></div>\n'
         f'<div class="plot" role="img" aria-label="{escape(chart.alternative)}"></div>\n'
         f"<figcaption>{escape(chart.caption)}</figcaption>\n</figure>"
@@ -168,13 +169,13 @@ def _runs(table: RunsTable) -> str:
     name, title = escape(table.name), escape(table.title)
     return (
         f'<div class="runs" data-table="{name}">\n'
-        f'<div class="filter"><label for="{name}-filter">filter</label>'
+        f'<div class="filter"><label for="{name}-filter">filter {title[:1].lower()}{title[1:]}</label>'
         f'<input id="{name}-filter" type="search" autocomplete="off" spellcheck="false" '
         f'aria-describedby="{name}-help">'
         f'<p id="{name}-help" class="quiet">Words that a row must have, or a name and its value, as in '
         f"<code>seed=3</code>. Headings sort.</p></div>\n"
         f'<p class="status" role="status"></p>\n'
         f'<div class="scroll tall" tabindex="0" role="region" aria-label="{title}">'
-        f"<table><caption>{title}</caption><thead></thead><tbody></tbody></table></div>\n"
+        f"<table><caption><span>{title}</span></caption><thead></thead><tbody></tbody></table></div>\n"
         f'<button type="button" class="more" hidden>Show more rows</button>\n</div>'
     )

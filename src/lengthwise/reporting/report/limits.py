@@ -13,7 +13,7 @@ from lengthwise.experiments.folder import Folder
 from lengthwise.experiments.results import curves, plateau_table
 from lengthwise.experiments.theory import BesideTheory, theory_beside
 from lengthwise.reporting.advice import advice_figure
-from lengthwise.reporting.bounds import length_words
+from lengthwise.reporting.bounds import certified_words, length_words
 from lengthwise.reporting.curves import sweep_figure
 from lengthwise.reporting.inspection import number as number_words
 from lengthwise.reporting.report.charts import loss_chart, plateau_chart, thinned
@@ -93,15 +93,21 @@ def answer(limits: Limits) -> str:
         else:
             verdict = f"{'within' if at.plateau <= tolerance else 'not within'} {tolerance:g}"
         return (
-            f"{found[0].subject}, trained at length {at.training_length} and measured up to length "
+            f"For {found[0].subject}, trained at length {at.training_length} and measured up to length "
             f"{power_of_ten(curve.test_lengths[-1])}: {plateau_words(curve)}, {verdict}."
         )
     if len(found) == 1:
         return f"For {found[0].subject}, {_one(limits, found[0])}."
+    sufficient = {one.label: limits.sufficient(one.label) for one in found}
+    if not any(sufficient.values()):
+        longest = max(run.training.length for one in found for run in one.runs)
+        return (
+            f"In none of the {len(found)} settings is a plateau (median over seeds) within {tolerance:g}, at "
+            f"training lengths up to {longest}."
+        )
     tasks = {subject(run.task) for one in found for run in one.runs}
     name = f"For {next(iter(tasks))}, the" if len(tasks) == 1 else "The"
     begin = f"{name} shortest training length whose plateau (median over seeds) is within {tolerance:g}"
-    sufficient = {one.label: limits.sufficient(one.label) for one in found}
     if len(found) <= SAID:
         said = [
             f"none up to {limits.lengths[label][-1].training_length} for {label}"
@@ -111,8 +117,6 @@ def answer(limits: Limits) -> str:
         ]
         return f"{begin} is {several(said)}.{_exceptions(limits)}"
     ordered = sorted((at.training_length, label) for label, at in sufficient.items() if at is not None)
-    if not ordered:
-        return f"In none of the {len(found)} settings is a plateau (median over seeds) within {tolerance:g}."
     (short, first), (long, last) = ordered[0], ordered[-1]
     lacking = len(found) - len(ordered)
     without = f"; {lacking} of the {len(found)} settings have none" if lacking else ""
@@ -217,7 +221,9 @@ def _over_seeds(limits: Limits) -> Table:
     for place, (_, rows) in enumerate(groups):
         at = limits.sufficient(str(rows[SETTING].iloc[0]))
         strong |= {place} if at and at.training_length == rows["training_length"].iloc[0] else set()
-    note = f"{table.note}; strong: the shortest training length whose plateau is within {limits.tolerance:g}"
+    note = table.note
+    if strong:
+        note += f"; strong: the shortest training length whose plateau is within {limits.tolerance:g}"
     rows = tuple(tuple("-" if cell in ("nan", "None") else cell for cell in row) for row in table.rows)
     return Table(table.title, table.headings, rows, note, frozenset(strong))
 
@@ -258,7 +264,9 @@ def _plateau_caption(limits: Limits, chart: Mapping[str, Any]) -> str:
     if limits.advice is not None and limits.advice.prediction.decay:
         said += " The blue line is the fit to the pilot, dashed where it is a prediction."
     if chart["drawn"] < chart["runs"]:
-        said += f" {chart['drawn']:,} of {chart['runs']:,} seeds are drawn; the medians are over all."
+        said += (
+            f" {chart['drawn']:,} of {chart['runs']:,} runs are drawn as points; the medians are over all."
+        )
     return said
 
 
@@ -271,12 +279,12 @@ def _figure(limits: Limits) -> Any:
     labels = [limits.settings[place].label for place in thinned(len(limits.settings), DRAWN)]
     shown = limits.results[limits.results[SETTING].isin(labels)]
     if not limits.knobs:
-        return sweep_figure(shown, [], title=limits.settings[0].subject)
+        return sweep_figure(shown, [], title=limits.settings[0].subject, tolerance=limits.tolerance)
     middle = labels[len(labels) // 2]
     if len(limits.knobs) == 1 and shown[limits.knobs[0]].notna().all():
         value = shown[limits.knobs[0]][shown[SETTING] == middle].iloc[0]
-        return sweep_figure(shown, limits.knobs, value)
-    return sweep_figure(shown, [SETTING], middle)
+        return sweep_figure(shown, limits.knobs, value, tolerance=limits.tolerance)
+    return sweep_figure(shown, [SETTING], middle, tolerance=limits.tolerance)
 
 
 def every_run(limits: Limits) -> RunsTable:
@@ -301,7 +309,7 @@ def every_run(limits: Limits) -> RunsTable:
             )
         )
     return RunsTable(
-        "limit-runs", "Every run of limit transformers", (*headings, "worst loss", "run"), tuple(rows)
+        "limit-runs", "Runs of limit transformers", (*headings, "worst loss", "run"), tuple(rows)
     )
 
 
@@ -325,10 +333,12 @@ def theory(limits: Limits, folder: Folder, most: int, stage: Stage | None) -> Se
             missing.append(f"Of {one.label}, theory says nothing here: {error}.")
         progress(1)
     said = (
-        "Bounds are for the models that were trained: the median seed at the shortest training length that "
-        "suffices, or at the longest measured where none does. A certified length is proved with every "
-        "constant; a length of this order (paper) has the constant 1 in place of one that is not known. Both "
-        "are for the worst input, what was measured is the mean over inputs."
+        "Two models that agree on all inputs up to such a length agree, but for the tolerance, on inputs of "
+        "every length. The two are a model that was trained (the median seed at the shortest training length "
+        "that suffices, or at the longest measured where none does) and the task's construction; or the "
+        "construction, or a trained model whose task has none, and any model with its constants. A certified "
+        "length is proved with every constant; a length of this order (paper) has the constant 1 in place of "
+        "one that is not known. Both are for the worst input, what was measured is the mean over inputs."
     )
     if len(chosen) < len(limits.settings):
         said += f" {len(chosen)} of {len(limits.settings)} settings are shown."
@@ -351,7 +361,7 @@ def _compared(beside: Sequence[tuple[Setting, AtLength, BesideTheory]]) -> Table
                     f"{name} at {at.training_length}" if name == "trained" else name,
                     number_words(of.margin),
                     number_words(of.complexity),
-                    length_words(of.bound.length),
+                    certified_words(of.bound),
                     length_words(of.bound.order.length) if of.bound.order else "-",
                     ("none" if theory.measured is None else str(theory.measured))
                     if name == "trained"

@@ -71,7 +71,7 @@ export function histogram(answer, space) {
     const y = box.bottom - part * (box.bottom - box.top);
     svg.append(
       draw("line", { x1: box.left, x2: box.right, y1: y, y2: y, class: part ? "grid" : "axis" }),
-      draw("text", { x: box.left - 6, y: y + 4, "text-anchor": "end" }, `${(100 * part * top).toFixed(0)}%`),
+      draw("text", { x: box.left - 6, y: y + 4, "text-anchor": "end" }, `${Number((100 * part * top).toPrecision(2))}%`),
     );
   }
   const room = (box.right - box.left) / answer.types.length;
@@ -149,5 +149,11 @@ export function attentionMap(tokens, head, space, name) {
       );
     }
   });
+  if (cell < 9) {
+    svg.append(
+      draw("text", { x: edge, y: 12 }, "position 1"),
+      draw("text", { x: size, y: 12, "text-anchor": "end" }, `position ${tokens.length}`),
+    );
+  }
   return svg;
 }

@@ -47,7 +47,7 @@ function buildConstructions() {
 function choose(name) {
   state.construction = name;
   document.querySelector(`input[name=construction][value=${name}]`).checked = true;
-  $("about").textContent = known.constructions[name].about;
+  $("about").textContent = `${known.constructions[name].title}: ${known.constructions[name].about}`;
   $("parameters").replaceChildren(...parameters().map(slider));
   input.value = state.texts[name];
   bindResidue();
@@ -267,6 +267,10 @@ async function start() {
   input.addEventListener("input", () => {
     state.texts[state.construction] = input.value;
     refresh(["simulation", "attention"]);
+  });
+  $("skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address keeps the setting
+    $("bound-heading").focus();
   });
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   $("reset").addEventListener("click", () => {

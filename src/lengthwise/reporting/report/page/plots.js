@@ -89,10 +89,11 @@ function layout(more, labels = []) {
   };
 }
 
-/* The buttons are named one by one: some of plotly's own would open other sites. */
+/* The buttons are named one by one: some of plotly's own would open other sites. A tap counts as a double click,
+   which must not change what is shown. */
 function config() {
   const modeBarButtons = [["zoomIn2d", "zoomOut2d", "resetScale2d"]];
-  return { responsive: true, displaylogo: false, displayModeBar: !narrow(), modeBarButtons };
+  return { responsive: true, displaylogo: false, displayModeBar: !narrow(), modeBarButtons, doubleClick: "reset" };
 }
 
 /* A horizontal line across the plot, named at one end. */
@@ -106,7 +107,7 @@ function across(height, name, side) {
         x1: 1,
         y0: height,
         y1: height,
-        layer: "below",
+        layer: "above", // below, a gridline at the same height would hide it
         line: { color: theme.color("quiet"), width: 1.5, dash: "dash" },
       },
     ],
@@ -121,7 +122,7 @@ function across(height, name, side) {
         yanchor: "bottom",
         yshift: 2,
         borderpad: 1,
-        bgcolor: theme.color("paper"),
+        bgcolor: faint(theme.color("paper"), 0.6), // a curve at the tolerance is seen behind its name
         font: { size: 11, color: theme.color("quiet") },
       },
     ],
@@ -154,9 +155,7 @@ class Seeds {
       return make("label", {}, input, words);
     });
     const each = this.numbers.length > 24 ? this.typed() : this.boxes();
-    const made = make("div", { className: "seeds" }, make("fieldset", {}, make("legend", {}, "show"), ...radios));
-    if (this.numbers.length > 1) made.append(each);
-    return made;
+    return make("div", { className: "seeds" }, make("fieldset", {}, make("legend", {}, "show"), ...radios), each);
   }
 
   boxes() {

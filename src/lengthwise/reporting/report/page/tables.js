@@ -3,6 +3,11 @@
 /* The table of every run: sorted by a heading, filtered by typing. */
 const ROWS = 200;
 
+/* A name of several words as one word. */
+function oneWord(name) {
+  return name.toLowerCase().replaceAll(" ", "_");
+}
+
 class RunsTable {
   constructor(box, { headings, rows }) {
     this.headings = headings;
@@ -17,6 +22,7 @@ class RunsTable {
     this.body = box.querySelector("tbody");
     this.status = box.querySelector(".status");
     this.more = box.querySelector(".more");
+    this.names = this.namesOfSeveralWords();
     this.numeric = headings.map((_, column) => rows.some((cells) => Array.isArray(cells[column])));
     this.head.append(make("tr", {}, ...headings.map((heading, column) => this.heading(heading, column))));
     this.more.addEventListener("click", () => {
@@ -41,8 +47,19 @@ class RunsTable {
     return made;
   }
 
+  /* Of headings, as "trained at", and inside of settings, as "learning rate = 0.001"; longer ones first. */
+  namesOfSeveralWords() {
+    const column = this.headings.indexOf("setting");
+    const settings = new Set(column < 0 ? [] : this.rows.map((row) => row.texts[column]));
+    const inside = [...settings].flatMap((one) => one.split(", ")).map((part) => part.split(" = ")[0]);
+    const names = [...new Set([...this.headings, ...inside])].map((name) => name.toLowerCase());
+    return names.filter((name) => name.includes(" ")).sort((a, b) => b.length - a.length);
+  }
+
   filter(text) {
-    const words = text.toLowerCase().replace(/\s*=\s*/g, "=").split(/\s+/).filter(Boolean);
+    let asked = text.toLowerCase().replace(/\s*=\s*/g, "=").replace(/\s+/g, " ");
+    for (const name of this.names) asked = asked.replaceAll(`${name}=`, `${oneWord(name)}=`);
+    const words = asked.split(" ").filter(Boolean);
     const tests = words.map((word) => this.test(word));
     this.shown = this.rows.filter((row) => tests.every((test) => test(row)));
     this.limit = ROWS;
@@ -55,10 +72,10 @@ class RunsTable {
   test(word) {
     const [name, ...value] = word.split("=");
     if (value.length) {
-      const columns = [...this.headings.keys()].filter((at) => this.headings[at].toLowerCase() === name);
+      const columns = [...this.headings.keys()].filter((at) => oneWord(this.headings[at]) === name);
       if (columns.length) return (row) => columns.some((at) => this.matches(row, at, value.join("=")));
-      const parts = (text) => text.toLowerCase().replaceAll(" = ", "=").split(", ");
-      return (row) => row.texts.some((text) => parts(text).includes(word));
+      const parts = (text) => text.split(", ").map((part) => oneWord(part.replaceAll(" = ", "=")));
+      return (row) => row.texts.some((text) => parts(text).some((part) => part === word || part.startsWith(`${word}_`)));
     }
     return (row) => row.texts.some((_, at) => this.matches(row, at, word));
   }

@@ -1,0 +1,287 @@
+"""What lies between the matrix products of a decoder, on a GPU: one kernel for each of three things.
+
+- A branch joins the residual stream, whose rows are then normalised: s = x + p + b, y = (s - mean s) / std s.
+- GELU of a product and its bias, in the tanh form.
+- Rows looked up in a table. What costs is their gradient, a sum for each row of the table.
+
+PyTorch's own operations take eight, three and twenty kernels for these, which together cost more than the
+products do. All sums over rows are taken in an order that is always the same.
+
+Kernels are Triton's, which comes with PyTorch for CUDA.
+
+Axes: M model, N row, S row of a table, d and n columns, K share of a model's rows that one program works
+through.
+"""
+
+# pyright: reportMissingImports=false, reportArgumentType=false, reportIndexIssue=false
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+
+EPSILON = tl.constexpr(1e-5)
+"""Added to variances, as LayerNorm does."""
+
+SLOPE = tl.constexpr(1.5957691216057308)
+CUBIC = tl.constexpr(0.07135481282553)
+"""GELU(x) = x sigmoid(SLOPE x + CUBIC x^3): 2 sqrt(2/pi), and 0.044715 of it."""
+
+PROGRAMS = 1056
+"""About so many programs work at a time: eight for each multiprocessor of a large GPU."""
+
+TILE = 4096
+"""So many numbers a program holds at a time."""
+
+SLOTS = 16
+"""So many rows of a table a program looks for."""
+
+
+def _kernel(function: Callable[..., None]) -> Any:
+    """A kernel of this text; what checks annotations in tests would hide the text from Triton."""
+    return triton.jit(inspect.unwrap(function))
+
+
+@_kernel
+def _norm_forward(
+    stream, branch, bias, summed, normed, mean, scale, N, K,
+    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr,
+):  # fmt: skip
+    model, share = tl.program_id(0), tl.program_id(1)
+    column = tl.arange(0, COLUMNS)
+    inside = column < d
+    added = tl.zeros([COLUMNS], tl.float32)
+    if JOINS:
+        added += tl.load(bias + model * d + column, mask=inside, other=0.0).to(tl.float32)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < N)[:, None] & inside[None, :]
+        at = model.to(tl.int64) * N + row
+        place = at[:, None] * d + column[None, :]
+        x = tl.load(stream + place, mask=mask, other=0.0).to(tl.float32)
+        if JOINS:
+            x += tl.load(branch + place, mask=mask, other=0.0).to(tl.float32) + added[None, :]
+            tl.store(summed + place, x, mask=mask)
+        centre = tl.sum(x, 1) / d
+        away = tl.where(mask, x - centre[:, None], 0.0)
+        inverse = 1 / tl.sqrt(tl.sum(away * away, 1) / d + EPSILON)
+        tl.store(normed + place, away * inverse[:, None], mask=mask)
+        tl.store(mean + at, centre, mask=row < N)
+        tl.store(scale + at, inverse, mask=row < N)
+
+
+@_kernel
+def _norm_backward(
+    summed, mean, scale, of_summed, of_normed, of_stream, of_branch, of_bias, N, K,
+    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr,
+):  # fmt: skip
+    """With y normalised, ds = dx + scale (dy - mean dy - y mean(y dy)), and its sums by share."""
+    model, share = tl.program_id(0), tl.program_id(1)
+    column = tl.arange(0, COLUMNS)
+    inside = column < d
+    total = tl.zeros([COLUMNS], tl.float32)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < N)[:, None] & inside[None, :]
+        at = model.to(tl.int64) * N + row
+        place = at[:, None] * d + column[None, :]
+        inverse = tl.load(scale + at, mask=row < N, other=0.0)
+        centre = tl.load(mean + at, mask=row < N, other=0.0)
+        x = tl.load(summed + place, mask=mask, other=0.0).to(tl.float32)
+        y = tl.where(mask, (x - centre[:, None]) * inverse[:, None], 0.0)
+        dy = tl.load(of_normed + place, mask=mask, other=0.0).to(tl.float32)
+        along = tl.sum(dy * y, 1) / d
+        change = (dy - (tl.sum(dy, 1) / d)[:, None] - y * along[:, None]) * inverse[:, None]
+        if JOINS:
+            change += tl.load(of_summed + place, mask=mask, other=0.0).to(tl.float32)
+            tl.store(of_branch + place, change, mask=mask)
+            total += tl.sum(tl.where(mask, change, 0.0), 0)
+        tl.store(of_stream + place, change, mask=mask)
+    if JOINS:
+        tl.store(of_bias + (model * K + share) * d + column, total, mask=inside)
+
+
+@_kernel
+def _gelu_forward(
+    product, bias, out, N, K, n: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):  # fmt: skip
+    model, share = tl.program_id(0), tl.program_id(1)
+    column = tl.arange(0, COLUMNS)
+    inside = column < n
+    added = tl.load(bias + model * n + column, mask=inside, other=0.0).to(tl.float32)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < N)[:, None] & inside[None, :]
+        place = (model.to(tl.int64) * N + row)[:, None] * n + column[None, :]
+        x = tl.load(product + place, mask=mask, other=0.0).to(tl.float32) + added[None, :]
+        tl.store(out + place, x * tl.sigmoid(x * (SLOPE + CUBIC * x * x)), mask=mask)
+
+
+@_kernel
+def _gelu_backward(
+    product, bias, of_out, of_product, of_bias, N, K,
+    n: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """With s = sigmoid(..): s + x s (1 - s) (SLOPE + 3 CUBIC x^2), and its sums by share."""
+    model, share = tl.program_id(0), tl.program_id(1)
+    column = tl.arange(0, COLUMNS)
+    inside = column < n
+    added = tl.load(bias + model * n + column, mask=inside, other=0.0).to(tl.float32)
+    total = tl.zeros([COLUMNS], tl.float32)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < N)[:, None] & inside[None, :]
+        place = (model.to(tl.int64) * N + row)[:, None] * n + column[None, :]
+        x = tl.load(product + place, mask=mask, other=0.0).to(tl.float32) + added[None, :]
+        s = tl.sigmoid(x * (SLOPE + CUBIC * x * x))
+        change = tl.load(of_out + place, mask=mask, other=0.0).to(tl.float32)
+        change *= s + x * s * (1 - s) * (SLOPE + 3 * CUBIC * x * x)
+        tl.store(of_product + place, change, mask=mask)
+        total += tl.sum(change, 0)
+    tl.store(of_bias + (model * K + share) * n + column, total, mask=inside)
+
+
+@_kernel
+def _table_backward(
+    rows, of_out, of_table, N, K, S,
+    d: tl.constexpr, ROWS: tl.constexpr, SLOTS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Indicators of the rows of the table, times the gradients of what was looked up: sums by share."""
+    model, block, share = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    across = tl.cdiv(d, COLUMNS)
+    slot = block // across * SLOTS + tl.arange(0, SLOTS)
+    column = block % across * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < d
+    total = tl.zeros([SLOTS, COLUMNS], tl.float32)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        at = model.to(tl.int64) * N + row
+        looked = tl.load(rows + at, mask=row < N, other=-1)
+        here = (slot[:, None] == looked[None, :]).to(tl.float32)
+        mask = (row < N)[:, None] & inside[None, :]
+        gradient = tl.load(of_out + at[:, None] * d + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        total = tl.dot(here, gradient, total, input_precision="ieee")
+    place = ((model * K + share) * S + slot)[:, None] * d + column[None, :]
+    tl.store(of_table + place, total, mask=(slot < S)[:, None] & inside[None, :])
+
+
+class _JoinedNormed(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, stream: Tensor, branch: Tensor | None, bias: Tensor | None, rounded: torch.dtype
+    ) -> tuple[Tensor, Tensor] | Tensor:
+        stream = stream.contiguous()
+        models, rows, width = stream.shape
+        normed = torch.empty_like(stream, dtype=rounded)
+        mean, scale = stream.new_empty(2, models * rows).unbind()
+        joins = branch is not None
+        summed = torch.empty_like(stream) if joins else stream
+        given = (branch.contiguous(), bias.contiguous()) if joins and bias is not None else (stream, stream)
+        grid, sizes = _laid_out(models, rows, width)
+        _norm_forward[grid](stream, *given, summed, normed, mean, scale, rows, grid[1], **sizes, JOINS=joins)
+        ctx.save_for_backward(summed, mean, scale)
+        ctx.joins, ctx.rounded = joins, branch.dtype if joins else stream.dtype
+        return (summed, normed) if joins else normed
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        summed, mean, scale = ctx.saved_tensors
+        of_summed, of_normed = grad_outputs[0].contiguous(), grad_outputs[-1].contiguous()
+        models, rows, width = summed.shape
+        of_stream = torch.empty_like(summed)
+        grid, sizes = _laid_out(models, rows, width)
+        of_branch = torch.empty_like(summed, dtype=ctx.rounded) if ctx.joins else of_stream
+        of_bias = summed.new_empty(models, grid[1], width)
+        _norm_backward[grid](
+            summed, mean, scale, of_summed, of_normed, of_stream, of_branch, of_bias, rows, grid[1],
+            **sizes, JOINS=ctx.joins,
+        )  # fmt: skip
+        if not ctx.joins:
+            return of_stream, None, None, None
+        return of_stream, of_branch, of_bias.sum(1), None
+
+
+class _BiasGelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, product: Tensor, bias: Tensor) -> Tensor:
+        product, bias = product.contiguous(), bias.contiguous()
+        out = torch.empty_like(product)
+        grid, sizes = _laid_out(*product.shape, name="n")
+        _gelu_forward[grid](product, bias, out, product.shape[1], grid[1], **sizes)
+        ctx.save_for_backward(product, bias)
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        product, bias = ctx.saved_tensors
+        of_product = torch.empty_like(product)
+        grid, sizes = _laid_out(*product.shape, name="n")
+        of_bias = bias.new_empty(len(product), grid[1], product.shape[-1])
+        _gelu_backward[grid](
+            product, bias, grad_outputs[0].contiguous(), of_product, of_bias,
+            product.shape[1], grid[1], **sizes,
+        )  # fmt: skip
+        return of_product, of_bias.sum(1).view_as(bias)
+
+
+class _LookedUp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, rows: Tensor) -> Tensor:
+        models, size, width = table.shape
+        ctx.save_for_backward(rows)
+        ctx.size = size
+        first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
+        return table.reshape(-1, width).index_select(0, (rows + first_M1).flatten()).view(*rows.shape, width)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        rows, of_out = ctx.saved_tensors[0].contiguous(), grad_outputs[0].contiguous()
+        models, count, width = of_out.shape
+        columns, at_once = min(64, max(16, triton.next_power_of_2(width))), 64
+        blocks = triton.cdiv(ctx.size, SLOTS) * triton.cdiv(width, columns)
+        shares = max(1, min(triton.cdiv(count, at_once), PROGRAMS // (models * blocks)))
+        of_table = of_out.new_empty(models, shares, ctx.size, width)
+        sizes = {"d": width, "ROWS": at_once, "SLOTS": SLOTS, "COLUMNS": columns}
+        _table_backward[models, blocks, shares](rows, of_out, of_table, count, shares, ctx.size, **sizes)
+        return of_table.sum(1), None
+
+
+def _laid_out(models: int, rows: int, width: int, name: str = "d") -> tuple[tuple[int, int], dict[str, int]]:
+    """How many programs there are for each model, and the sizes of what one holds."""
+    columns = triton.next_power_of_2(width)
+    at_once = max(1, TILE // columns)
+    shares = max(1, min(-(-rows // at_once), PROGRAMS // models))
+    return (models, shares), {name: width, "ROWS": at_once, "COLUMNS": columns}
+
+
+def joined_normed(
+    stream: Float[Tensor, "M N d"],
+    branch: Float[Tensor, "M N d"],
+    bias: Float[Tensor, "M d"],
+    rounded: torch.dtype,
+) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
+    """The stream with what joins it, and its normalised rows, rounded."""
+    return _JoinedNormed.apply(stream, branch, bias, rounded)  # pyright: ignore[reportReturnType]
+
+
+def normed(stream: Float[Tensor, "M N d"], rounded: torch.dtype) -> Float[Tensor, "M N d"]:
+    """Normalised rows, rounded."""
+    return _JoinedNormed.apply(stream, None, None, rounded)  # pyright: ignore[reportReturnType]
+
+
+def bias_gelu(product: Float[Tensor, "M N n"], bias: Float[Tensor, "M 1 n"]) -> Float[Tensor, "M N n"]:
+    """GELU of a product and its bias."""
+    return _BiasGelu.apply(product, bias)  # pyright: ignore[reportReturnType]
+
+
+def looked_up(table: Float[Tensor, "M S d"], rows: Int[Tensor, "M N"]) -> Float[Tensor, "M N d"]:
+    """The rows of each model's own table."""
+    return _LookedUp.apply(table, rows)  # pyright: ignore[reportReturnType]
