@@ -1,5 +1,5 @@
 """Workers and nodes of a Ray cluster are killed at random while a sweep trains; its rows must be those of the
-local engine, and none twice.
+local engine, and none twice, or this stops with an error.
 
     python benchmarks/faults_ray.py --rounds 5 --seed 0
 """
@@ -128,6 +128,9 @@ def main() -> None:
             f"checkpoints left: {len(list(output.glob('.checkpoints/*')))}",
             flush=True,
         )
+        assert found.equals(local)
+        assert whole
+        assert not list(output.glob(".checkpoints/*"))
     cluster.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
 

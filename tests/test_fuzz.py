@@ -25,7 +25,7 @@ def test_every_door_accepts_or_refuses(tmp_path):
     told = json.loads(found.stdout)
     assert told["violations"] == [], found.stderr[-3000:]
     assert told["inputs"] == INPUTS
-    doors = {"text", "regex", "weights", "stores", "tokens", "knobs", "shapes", "flags"}
+    doors = {"text", "regex", "weights", "stores", "checkpoints", "tokens", "knobs", "shapes", "flags"}
     assert doors <= set(told["doors"])
     for name in doors:
         assert told["doors"][name]["accepted"] > 0, name

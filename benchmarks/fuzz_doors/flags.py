@@ -12,6 +12,7 @@ import lengthwise as lw
 from fuzz_doors.door import Door, require
 from fuzz_doors.stores import _good as good_store
 from lengthwise.cli import COMMANDS, main
+from lengthwise.cli.runs import WRONG
 
 MODELS = ["simple:omega=2,knots=2", "modp:period=2", "zero", "kgram:k=1,vocabulary=2", "lower-bound:k=1"]
 MODELS += ["crasp:binary-majority", "model.safetensors", "store/RUN", "induction:vocabulary=2"]
@@ -44,6 +45,8 @@ NAMES += [
     "bad.safetensors",
 ]
 NAMES += ["-", "--", "program.crasp", "examples.tsv", "sweep.py", "table.parquet", "model.safetensors", "é"]
+STORES = ["store", "store", "store/RUN", "folder", "out", *NAMES]
+TITLES = ["", "[/red]", "a\nb", "\x1b[31mred", "<script>", "$x$", "\udcff", "\x00"]
 NUMBERS = [
     "0",
     "1",
@@ -166,7 +169,22 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
         weight_decay=NUMBERS,
         output=OUTPUT,
     ),
-    "sweep": _of([*NAMES, "sweep.py", "bad.py"], output=OUTPUT, device=["cpu", "cuda", "x"], address=["x"]),
+    "sweep": _of(
+        ["sweep.py", "sweep.py", "bad.py", *NAMES],
+        output=OUTPUT,
+        device=["cpu", "cuda", "x"],
+        address=["x"],
+        checkpoint_every=["0", *NUMBERS],
+    ),
+    "runs": _of(STORES, repair=[""]),
+    "report": _of(
+        STORES,
+        capped={"--theory": ["0", "0", "-1", "x"]},
+        format=["markdown", "html", "both", "x"],
+        title=["x", *TITLES],
+        tolerance=["0.1", *NUMBERS],
+        output=OUTPUT,
+    ),
     "advise simple": _of(
         capped=SURELY_WRONG,
         tolerance=NUMBERS,
@@ -234,7 +252,8 @@ def draw(source: random.Random) -> list[str]:
         given = every[flag]
         chance = max(wrong, 0.5) if flag == "--output" else wrong
         value = source.choice(given[:2]) if source.random() >= chance else source.choice(given)
-        typed.append([flag, *(value.split() if " " in value else [value])] if value or wrong else [flag])
+        alone = not value and source.random() >= wrong
+        typed.append([flag] if alone else [flag, *(value.split() if " " in value else [value])])
     if source.random() < 0.5:
         typed.append(["--json"])
     if source.random() < 0.1:
@@ -276,7 +295,9 @@ def _files() -> dict[str, bytes]:
 
 
 def enter(given: list[str], folder: Path) -> None:
-    """Status 0, with --json one JSON document alone; or status 2 and one line on stderr alone."""
+    """Status 0, with --json one JSON document alone; or status 2 and one line on stderr alone. ``runs`` has
+    status 1 too, where a store has something wrong in it.
+    """
     run = good_store()[0][0]
     words = [word.replace("RUN", run.id) for word in given]
     for name, data in _files().items():
@@ -290,7 +311,7 @@ def enter(given: list[str], folder: Path) -> None:
         out.flush()
         told.flush()
     printed, said = (stream.buffer.getvalue().decode() for stream in (out, told))  # pyright: ignore
-    if status == 0:
+    if status == 0 or (status == WRONG and words[0] == "runs"):
         helping = any(word in ("--help", "-h") for word in words)
         if "--json" in words and not helping:
             json.loads(printed, parse_constant=_no_json)
@@ -321,7 +342,7 @@ def prepare() -> None:
 
     import torch._dynamo  # noqa: F401 (training loads it late)
 
-    for name in ("inspect", "simulate", "train", "sweep", "demo", "reproduce", "tasks", "explore"):
+    for name in ("inspect", "simulate", "train", "sweep", "demo", "reproduce", "tasks", "explore", "report"):
         importlib.import_module(f"lengthwise.cli.{name}")
     for name in ("run", "trace", "check", "equivalent", "decide", "learn", "compile", "bound"):
         importlib.import_module(f"lengthwise.cli.crasp.{name}")

@@ -50,7 +50,8 @@ class _Opens:
         return open, (CANARY, "w")
 
 
-def _pickles(source: random.Random) -> bytes:
+def pickles(source: random.Random) -> bytes:
+    """What would run code if it were loaded as Python objects."""
     payload: Any = source.choice([_Malicious(), _Opens(), [_Opens()], {"embedding": _Malicious()}])
     if source.random() < 0.5:
         return pickle.dumps(payload, protocol=source.randint(0, 5))
@@ -145,7 +146,7 @@ def draw(source: random.Random) -> bytes:
     """The bytes of a file."""
     kind = source.random()
     if kind < 0.1:
-        return _pickles(source)
+        return pickles(source)
     if kind < 0.45:
         return _odd_tensors(source)
     if kind < 0.75:

@@ -130,6 +130,7 @@ def test_simulate_two_layers(capsys, tmp_path, method):
         ("bound simple modp --tolerance inf", "tolerance must be a finite number of at least 0"),
         ("simulate simple modp --time-limit nan --length 50", "time_limit must be a positive number"),
         ("bound simple simple:omega=4 --output /proc/none", "cannot make the folder /proc/none"),
+        ("simulate kgram:k=1,vocabulary=2 --output /proc/none", "cannot make the folder /proc/none"),
         ("simulate simple modp --method balanced", "method must be one of counts, shortest"),
         ("simulate simple modp --method best", "invalid choice 'best'"),
         ("simulate simple modp --length 0", "length must be between 1 and 2^53, got 0"),

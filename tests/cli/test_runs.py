@@ -130,6 +130,21 @@ def test_what_a_killed_writer_had_written_is_finished(capsys, tmp_path):
         assert kept.metrics(result.run).equals(result.metrics)
 
 
+def test_what_a_killed_writer_had_written_and_was_spoilt_since_is_set_aside_at_once(capsys, tmp_path):
+    kept = filled(tmp_path)
+    left = tmp_path / ".written-abc"
+    left.mkdir()
+    for run_ in RUNS[:2]:
+        shutil.move(tmp_path / run_.id, left / run_.id)
+    (left / RUNS[0].id / "spec.json").write_text("")
+    repaired = told(capsys, tmp_path, "--repair")
+    assert repaired["repair"]["finished"] == [RUNS[1].id]
+    assert [row["path"] for row in repaired["repair"]["moved"]] == [RUNS[0].id]
+    assert repaired["quarantined"]
+    assert told(capsys, tmp_path)["wrong"] == []
+    assert {run_.id for run_ in kept.runs()} == {RUNS[1].id, DECODER.id}
+
+
 def test_two_repairs_within_a_second_do_not_mix(tmp_path):
     kept = filled(tmp_path)
     places = []

@@ -1,6 +1,8 @@
 """Checkpoints on disk: what is killed goes on from them, and none is trusted that should not be."""
 
+import errno
 import os
+import stat
 import warnings
 
 import pandas as pd
@@ -156,6 +158,20 @@ def test_a_full_disk_ends_no_run_and_is_said_once(tmp_path, monkeypatch, after_e
         "training goes on without"
     ]
     assert [path.read_bytes() for path in tmp_path.glob(".checkpoints/*")] == [b"the one before"]
+
+
+def test_a_file_system_that_cannot_sync_a_folder_takes_checkpoints(tmp_path, monkeypatch):
+    plain = os.fsync
+
+    def fsync(opened):
+        if stat.S_ISDIR(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        plain(opened)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    kept = CheckpointFolder(tmp_path)
+    kept.write(RUNS, b"state")  # a warning would be an error
+    assert kept.read(RUNS) == b"state"
 
 
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), True])

@@ -1,6 +1,7 @@
 """What commands leave beside their runs is read again as it was."""
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -60,6 +61,15 @@ def test_a_bare_store_of_both_families(tmp_path):
     pd.testing.assert_frame_equal(read.results, lw.Store(tmp_path).table())
 
 
+INFINITE = json.dumps(
+    {
+        "advice": {"tolerance": 0.1, "predicted_length": math.inf, "interval": None, "reason": ""}
+        | {"confirmed_length": 4, "longest_test": 300, "decay": None},
+        "stages": {limit_run(4, 0).id: "pilot"},
+    }
+)
+
+
 @pytest.mark.parametrize(
     ("about", "message"),
     [
@@ -69,6 +79,8 @@ def test_a_bare_store_of_both_families(tmp_path):
         ('{"advice": {}, "stages": {}}', "does not tell what was found"),
         ('{"advice": {}, "stages": {"0123": "pilot"}}', "rests on run 0123, which is not there"),
         ('{"claims": [{"study": "x"}]}', "does not tell what was found"),
+        ("[" * 10**5, "cannot be read"),
+        (INFINITE, "does not tell what was found"),
     ],
 )
 def test_an_about_that_is_none(tmp_path, about, message):
@@ -77,6 +89,8 @@ def test_an_about_that_is_none(tmp_path, about, message):
     (tmp_path / "about.json").write_text(about)
     with pytest.raises(ValueError, match=message):
         read_folder(tmp_path)
+    note(tmp_path, "lengthwise sweep x.py")  # the next command begins anew
+    assert read_folder(tmp_path).commands == ("lengthwise sweep x.py",)
 
 
 def test_a_run_without_all_its_rows_is_not_lost_silently(tmp_path):

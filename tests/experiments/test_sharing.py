@@ -94,6 +94,33 @@ def test_what_a_live_writer_writes_is_left_alone(tmp_path):
     assert not kept.leftovers()
 
 
+def test_a_writer_that_ends_while_its_claim_is_asked_for_leaves_nothing_to_do(tmp_path, monkeypatch):
+    """Between the look at what it writes and the claim, it brings its runs to their places."""
+    kept, left = lw.Store(tmp_path), tmp_path / ".written-abc"
+    (left / RUNS[0].id).mkdir(parents=True)
+    take = kept.claims.take
+
+    def ends(name):
+        kept.place(left)
+        left.rmdir()
+        return take(name)
+
+    monkeypatch.setattr(kept.claims, "take", ends)
+    kept.check()
+    assert (tmp_path / RUNS[0].id).is_dir()
+    assert not list((tmp_path / ".claims").iterdir())
+
+
+def test_what_is_in_the_way_of_a_store_is_named(tmp_path):
+    for name, why in ((".claims", "File exists"), (".lock", "Is a directory")):
+        folder = tmp_path / name[1:]
+        folder.mkdir()
+        (folder / name).touch() if why == "File exists" else (folder / name).mkdir()
+        told = rf"cannot write to the folder {folder}: {folder / name} is in the way \({why}\)"
+        with pytest.raises(OSError, match=told):
+            lw.train(RUNS[:1], output=folder, device="cpu")
+
+
 def test_who_repairs_is_alone(tmp_path):
     first, second = lw.Store(tmp_path), lw.Store(tmp_path)
     written = "is being written to by another process: wait until it ends"

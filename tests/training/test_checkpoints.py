@@ -2,6 +2,8 @@
 
 import copy
 import json
+import sys
+from functools import partial
 
 import pytest
 import torch
@@ -141,6 +143,20 @@ def test_training_goes_on_from_every_step_as_if_never_interrupted(case):
         sizes = {len(state.about["staying"]) for state in kept.states}
         assert len(sizes) > 1, "no model leaves before the end: the case shows less than it should"
     for found in [every, *(outcome(Kept(state)) for state in kept.states)]:
+        assert all(torch.equal(one, other) for one, other in zip(found, whole, strict=True))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("case", CASES)
+def test_likewise_on_a_gpu_where_steps_are_replayed(case, monkeypatch):
+    here = sys.modules[__name__]
+    monkeypatch.setattr(here, "start_ensemble", partial(start_ensemble, device="cuda"))
+    monkeypatch.setattr(here, "train_decoders", partial(train_decoders, device="cuda"))
+    outcome, kept = CASES[case], Kept()
+    whole = outcome(kept)
+    assert len(kept.states) > 8
+    for state in kept.states:
+        found = outcome(Kept(state))
         assert all(torch.equal(one, other) for one, other in zip(found, whole, strict=True))
 
 

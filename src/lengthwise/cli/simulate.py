@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
+from lengthwise._files import make_folder
 from lengthwise.bounds import bound
 from lengthwise.cli.models import TwoModels, file_text, input_of, model_of
 from lengthwise.cli.printing import print_files
@@ -62,6 +63,7 @@ def run(command: Command) -> None:
     needed = bound(f, None if command.g is None else g, command.tolerance)
     pair = Pair.of(f, g)
     x = _input(command, pair)
+    make_folder(command.output)  # before anything that takes long
     found = simulate(
         f,
         g,

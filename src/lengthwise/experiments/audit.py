@@ -220,16 +220,18 @@ def repair(store: Store) -> tuple[Repair, Audit]:
                 store.place(left)
                 if not _names(left):
                     left.rmdir()
-        left_over = [Fault(path.name, "left by a writer that was killed") for path in store.leftovers()]
-        quarantine = _set_aside(store.folder, left_over, quarantine) if left_over else quarantine
         finished = sorted(set(store.run_folders()) - before)
         for folder in finished:
             _look_at_run(store, folder, found)
+        left_over = [Fault(path.name, "left by a writer that was killed") for path in store.leftovers()]
+        left_over += found.faults  # of what was brought to its place just now
+        found.faults.clear()
+        quarantine = _set_aside(store.folder, left_over, quarantine) if left_over else quarantine
         store.claims.clear()
         found.leftovers.clear()
         moved += left_over
         found.quarantined[:] = _quarantined(store.folder)
-        return Repair(quarantine, moved, [folder.name for folder in finished]), found
+        return Repair(quarantine, moved, [folder.name for folder in finished if folder.exists()]), found
 
 
 def _set_aside(folder: Path, moved: list[Fault], quarantine: Path | None) -> Path:

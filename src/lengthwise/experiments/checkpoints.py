@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from lengthwise._files import sync
 from lengthwise._messages import one_line
 from lengthwise.experiments.run import Run
 from lengthwise.training.checkpoint import State
@@ -96,7 +97,7 @@ class CheckpointFolder:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-            _sync(self._folder)
+            sync(self._folder)
         except OSError as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -230,15 +231,6 @@ def _digest(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
         found.update(f"{name} {own.dtype} {tuple(own.shape)}".encode())
         found.update(own.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    """Make sure that a rename is on the disk."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _say(message: str) -> None:

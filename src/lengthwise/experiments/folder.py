@@ -29,6 +29,9 @@ from lengthwise.experiments.store import Store
 ABOUT = "about.json"
 RUNS = "runs"
 
+FAULTS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What understanding JSON raises that tells something else."""
+
 MANY = 100
 """To read so many runs takes long enough to tell how far it is."""
 
@@ -64,7 +67,7 @@ def note(
     path = folder / ABOUT
     try:
         before = _strings(json.loads(path.read_text()).get("commands", []))
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, *FAULTS):
         before = ()
     about: dict[str, Any] = {"commands": [*(one for one in before if one != command)]}
     about["commands"] += [command] if command else []
@@ -105,7 +108,7 @@ def read_folder(path: Path, stage: Stage | None = None) -> Folder:
         commands = _strings(about.get("commands", []))
         advice = _advice(about["advice"], about["stages"], store, runs, by_id) if "advice" in about else None
         claims = tuple(_claim(one) for one in about.get("claims", []))
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except FAULTS as error:
         raise ValueError(
             f"{path / ABOUT} does not tell what was found ({one_line(error)}): give the command again, or "
             "remove the file"
@@ -120,7 +123,7 @@ def _about(path: Path) -> dict[str, Any]:
         return {}
     try:
         about = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {one_line(error)}") from error
     if not isinstance(about, dict):
         raise ValueError(f"{path} does not tell of commands: it must hold a JSON object")

@@ -146,7 +146,9 @@ def _free(
 ) -> Iterator[Ensemble]:
     for ensemble in left:
         if not _done(store, ensemble):
-            if not store.claims.take(claim_of(ensemble), ensemble):
+            with store.explained():
+                mine = store.claims.take(claim_of(ensemble), ensemble)
+            if not mine:
                 held.append(ensemble)
                 continue
             if not _done(store, ensemble):  # who had the claim before may have finished in between

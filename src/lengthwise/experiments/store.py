@@ -124,7 +124,10 @@ class Store:
         try:
             yield
         except OSError as error:
-            raise OSError(f"cannot write to the folder {self.folder}: {error.strerror or error}") from error
+            why = error.strerror or str(error)
+            if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError):
+                why = f"{error.filename} is in the way ({why})"
+            raise OSError(f"cannot write to the folder {self.folder}: {why}") from error
 
     def recover(self) -> None:
         """Finish or clear what killed writers left; what live ones write is theirs."""
@@ -134,10 +137,11 @@ class Store:
                 if not left.is_dir() or left.is_symlink() or not self.claims.take(name):
                     continue
                 try:
+                    if not left.exists():  # its writer was done before the claim was taken
+                        continue
                     if left.name.startswith(WRITTEN):
                         self.place(left)
-                    if left.exists():
-                        shutil.rmtree(left)
+                    shutil.rmtree(left)
                 finally:
                     self.claims.drop(name)
             self.claims.clear()
