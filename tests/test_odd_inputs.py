@@ -210,3 +210,19 @@ def test_letters_that_look_like_markup_and_mathematics(capsys, tmp_path, monkeyp
     assert "[i - j == 1]" in shown_there
     assert "[/red]" in shown_there
     assert (tmp_path / "out" / "trace.png").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "train kgram --vocabulary 1 --steps 2 --longest-test 1000",  # the best constant answer has no loss
+        "bound zero --tolerance 0",  # no tolerance can be drawn on a logarithmic axis
+    ],
+)
+def test_what_cannot_be_drawn_is_left_out(capsys, tmp_path, monkeypatch, arguments):
+    """Warnings are errors in tests; the command does all the rest."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments.split(), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "lengthwise:" not in printed.err
+    assert isinstance(json.loads(printed.out), dict)

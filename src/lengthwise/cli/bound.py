@@ -35,7 +35,7 @@ def run(command: Command) -> None:
     g = None if command.g is None else model_of(command.g)
     found = bound(f, g, command.tolerance)
     files = {}
-    if found.length < float("inf") and found.theorem != "equality":
+    if found.length < float("inf") and found.theorem != "equality" and command.tolerance > 0:
         figure = command.output / "bound.png"
         around = [bound(f, g, command.tolerance * 10 ** (step / 3)) for step in range(-6, 7)]
         save_figure(bound_figure([one for one in around if one.length < 1e300], found), figure)

@@ -61,13 +61,14 @@ def loss_curves(
         if 0 < middle[-1] < math.inf:
             ends.append((training_length, float(middle[-1]), color))
         peaks.append(peak(middle))
-    axes.set(xscale="log", yscale="log", xlabel="test length", ylabel="test loss")
+    axes.set(xscale="log", xlabel="test length", ylabel="test loss")
     axes.set_title("loss beyond the training length (bar: plateau begins)", loc="left")
     axes.set_xlim(min(by_length) * 0.8, longest)
     if limits := loss_limits([*heights, *(end for _, end, _ in ends)], peaks):
         axes.set_ylim(limits)
-    powers_of_ten(axes)
-    _end_labels(axes, ends, longest)
+        axes.set_yscale("log")
+        powers_of_ten(axes)
+        _end_labels(axes, ends, longest)
 
 
 def spread(seeds: Sequence[Curve]) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
@@ -89,8 +90,9 @@ def peak(losses: np.ndarray) -> float:
 def loss_limits(heights: Sequence[float], peaks: Sequence[float]) -> tuple[float, float] | None:
     """The losses between which curves are shown that end at these heights: up to their peaks, but not down to
     where they begin, as within the training length the loss may be smaller by many orders, which would
-    flatten all the rest.
+    flatten all the rest. None if none of them is a positive number.
     """
+    heights = [height for height in heights if 0 < height < math.inf]
     if not heights:
         return None
     return 10 ** (math.floor(math.log10(min(heights))) - 1), max(

@@ -76,17 +76,18 @@ def run_figure(run: Run, results: pd.DataFrame) -> Figure:
             (curve,) = curves(results)
             length = run.training.length
             loss_curves(axes, {length: [curve]}, answer=length, heights=[curve.baseline])
-            axes.axhline(curve.baseline, color=GREY, linestyle="--", linewidth=0.9)
-            axes.annotate(
-                "best constant answer",
-                xy=(0.995, curve.baseline),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="right",
-                fontsize=8,
-                color=GREY,
-            )
+            if curve.baseline > 0:
+                axes.axhline(curve.baseline, color=GREY, linestyle="--", linewidth=0.9)
+                axes.annotate(
+                    "best constant answer",
+                    xy=(0.995, curve.baseline),
+                    xycoords=("axes fraction", "data"),
+                    xytext=(0, 3),
+                    textcoords="offset points",
+                    ha="right",
+                    fontsize=8,
+                    color=GREY,
+                )
         else:
             accuracy_curves(axes, run, results)
         figure.suptitle(subject(run.task), fontsize=11)
