@@ -83,8 +83,8 @@ def _odd_tensor(source: random.Random, tensor: torch.Tensor) -> torch.Tensor:
         case 3:
             return tensor[:1] if tensor.dim() else tensor[None]
         case _:
-            value = 255 if tensor.dtype == torch.uint8 else source.choice([float("nan"), float("inf"), 1e30])
-            return torch.full_like(tensor, value)
+            value = source.choice([float("nan"), float("inf"), 1e30])
+            return torch.full_like(tensor, value if tensor.is_floating_point() else 255)
 
 
 def draw(source: random.Random) -> tuple[bytes, int, bool]:

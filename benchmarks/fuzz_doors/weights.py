@@ -82,7 +82,7 @@ def _odd_tensors(source: random.Random) -> bytes:
                 kind = source.choice(
                     [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.complex64]
                 )
-                tensors[name] = tensor.to(kind)
+                tensors[name] = tensor if tensor.is_complex() else tensor.to(kind)
             case 3:
                 tensors[name] = tensor.unsqueeze(source.randint(0, tensor.dim()))
             case 4:

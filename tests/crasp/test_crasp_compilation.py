@@ -120,6 +120,35 @@ def test_a_ramp_is_exact_up_to_its_length_and_no_further():
     assert answers(step, program, [long]).tolist() == [1.0]
 
 
+LARGE = st.one_of(st.integers(-9, 9), st.integers(0, 60).map(lambda power: 2**power), st.just(10**30))
+
+
+@settings(max_examples=60)
+@given(LARGE, LARGE, LARGE, st.sampled_from([4, 40, 1000]), st.booleans())
+def test_ramps_of_large_numbers_are_as_exact_as_they_say_or_refused(alpha, beta, constant, longest, nested):
+    """On words at which the comparison is as close as it gets, and on the others of up to five letters."""
+    here = alpha * count(A) + constant >= beta * count(B)
+    program = Program("ab", accept=count(here) >= count(~here) + 1 if nested else here)
+    error = compilation.ramp_error(program, longest)
+    if error > 0.25:
+        with pytest.raises(ValueError, match="float64 is too coarse for ramps"):
+            compile(program, "relu", longest=longest)
+        return
+    f = compile(program, "relu", longest=longest)
+    words = [list(word) for n in range(1, 5) for word in itertools.product([0, 1], repeat=n)]
+    words += [[0] * k + [1] * (longest - k) for k in {0, 1, longest // 2, (longest + 1) // 2, longest}]
+    words += [[1] * k + [0] * (longest - k) for k in (1, longest // 2)]
+    for word in words:
+        assert abs(float(f(torch.tensor(encode(program, word)))[0]) - program(word)) <= error + 1e-15
+
+
+def test_ramps_are_refused_only_where_they_fail():
+    """The numbers of usual programs are small; so many letters there never are."""
+    assert compilation.ramp_error(PROGRAMS["majority"], 10**6) < 1e-6
+    never = Program("ab", accept=count(B, at=range(1, 4)) <= 10**30)
+    assert compilation.ramp_error(never, 20) == float("inf")
+
+
 def test_majority_is_one_layer_that_theory_can_look_at():
     """A ramp has a slope, so that a bound exists; a step has none, and the bound says so."""
     program = PROGRAMS["majority"]

@@ -53,7 +53,7 @@ def compile(
     - "heaviside": comparisons by steps: exact at every length in exact arithmetic, and up to ``exact_length``
       in float64;
     - "relu": by ramps of slope 4 (``longest`` + 2): exact on words of at most ``longest`` letters, no longer,
-      for no fixed ramp is steep enough for all of them.
+      for no fixed ramp is steep enough for all of them. ``ValueError`` if float64 is too coarse for them.
     """
     if program.accept is None:
         raise ValueError("only programs that accept words are compiled, this one predicts symbols")
@@ -63,7 +63,13 @@ def compile(
     positive(bits, "bits")
     if program.precision >= LARGEST:
         raise ValueError("a number of the program is too large to be a weight in float64")
-    return _Compiler(program, form, 4.0 * (longest + 2), bits).transformer()
+    slope = 4.0 * (longest + 2)
+    if form == "relu" and ramp_error(program, longest) > 0.25:
+        raise ValueError(
+            f"float64 is too coarse for ramps that are exact up to {longest:,} letters with the numbers of "
+            "this program: choose a smaller longest, or the form heaviside"
+        )
+    return _Compiler(program, form, slope, bits).transformer()
 
 
 def exact_length(program: Program) -> int:
@@ -79,6 +85,40 @@ def exact_length(program: Program) -> int:
     ]
     kappa = max(sizes, default=1)
     return max(0, math.isqrt(2**51 // kappa) - 3)
+
+
+def ramp_error(program: Program, longest: int) -> float:
+    """How far from 0 or 1 what the "relu" form puts out can be on words of up to so many letters, in float64;
+    infinite if a comparison may come out wrong.
+
+    With e = 2^-53, slope S = 4 (longest + 2) and kappa = sum |alpha| + |c| + 1 of a comparison of k counts:
+    an average errs by the error of what is averaged and 2 (longest + 2) e, a local count by the errors of its
+    bits and 2 e each, a gate by the sum of its operands' errors. The sum that a ramp takes errs by S times
+    the errors of its counts, weighted by alpha, and (k + 3) S kappa e; it is 2 or more from 0 if exact, so
+    that an error up to 1 leaves it where the ramp is level. The ramp is a difference of two numbers up to
+    S kappa + 1, each rounded once more, so that it errs by at most (2 k + 8) (S kappa + 1) e.
+    """
+    unit, slope, errors = 2.0**-53, 4.0 * (longest + 2), dict[Node, float]()
+    average = 2 * (longest + 2) * unit
+    for node in in_order((program.root(),)):
+        if isinstance(node, Ge):
+            size, terms = sum(abs(alpha) for _, alpha in node.terms) + abs(node.constant) + 1, len(node.terms)
+            weighted = sum(abs(alpha) * errors[count] for count, alpha in node.terms)
+            weighted += (abs(node.constant) + 0.5) * average
+            if slope * (weighted + (terms + 3) * size * unit) > 1:
+                return math.inf
+            errors[node] = (2 * terms + 8) * (slope * size + 1) * unit
+        elif isinstance(node, Count):
+            below, each = errors[node.operand], node.distances
+            errors[node] = below + average if each is None else len(each) * (below + 2 * unit)
+        elif isinstance(node, And | Or):
+            below = sum(errors[operand] for operand in node.operands)
+            errors[node] = below and below + len(node.operands) * 2 * unit
+        elif isinstance(node, Not):
+            errors[node] = errors[node.operand]
+        else:
+            errors[node] = 0.0
+    return errors[program.root()]
 
 
 @dataclass
