@@ -46,7 +46,7 @@ def run(command: Command) -> None:
     """Read, build, write, print."""
     check(command.tolerance, command.theory)
     output = command.output or command.folder
-    if command.folder.is_dir():
+    if command.output and command.folder.is_dir():
         make_folder(output)  # before anything that takes long
     with progress_bars("done") as stage:
         report = build(
