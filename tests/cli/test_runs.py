@@ -185,15 +185,19 @@ def test_runs_of_another_version_are_unused_but_not_wrong(capsys, tmp_path, monk
 def test_who_trains_is_told_and_checkpoints_belong(capsys, tmp_path):
     kept = filled(tmp_path)
     (tmp_path / ".checkpoints").mkdir()
-    (tmp_path / ".checkpoints" / "abc.damaged").write_text("")
+    (tmp_path / ".checkpoints" / "abc.safetensors").write_text("")
+    (tmp_path / ".checkpoints" / "abd.set-aside-1").write_text("")
     with kept.writing():
         kept.claims.take("abc", RUNS[2:4])
         found = told(capsys, tmp_path)
         (claim,) = found["in_progress"]["claimed"]
         assert (claim["process"], claim["runs"]) == (os.getpid(), [run.id for run in RUNS[2:4]])
-        assert found["in_progress"]["checkpoints"] == ["abc.damaged"]
+        assert found["in_progress"]["checkpoints"] == ["abc.safetensors"]
+        assert found["quarantined"] == [".checkpoints/abd.set-aside-1"]
         assert main(["runs", str(tmp_path)]) == 0
-        assert f"in progress: 2 runs by process {os.getpid()} on " in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert f"in progress: 2 runs by process {os.getpid()} on " in printed
+        assert f"set aside earlier, in {tmp_path / '.checkpoints'}: 1 thing" in "".join(printed.splitlines())
     assert told(capsys, tmp_path)["in_progress"]["claimed"] == []
 
 

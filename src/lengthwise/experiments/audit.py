@@ -19,7 +19,7 @@ from lengthwise.experiments.run import SPECIFICATION, Run, identity, run_from
 from lengthwise.experiments.store import CHECKSUMS, FILES, WRITTEN, DamagedRun, Store, is_id
 
 QUARANTINE, REASONS = ".quarantine", "reasons.json"
-CHECKPOINTS = ".checkpoints"
+CHECKPOINTS, SET_ASIDE = ".checkpoints", ".set-aside-"
 VERSIONS = range(1, 100)
 """Of the rules by which runs get their ids: those that were, and those that may come."""
 
@@ -113,7 +113,7 @@ def audit(store: Store) -> Audit:
         if path.name.partition("-")[2] not in held:
             found.leftovers.append(path.name)
     found.claimed.extend(about for about in held.values() if about.get("runs"))
-    found.checkpoints.extend(_names(store.folder / CHECKPOINTS))
+    found.checkpoints.extend(name for name in _names(store.folder / CHECKPOINTS) if SET_ASIDE not in name)
     found.quarantined.extend(_quarantined(store.folder))
     return found
 
@@ -191,13 +191,14 @@ def _outcome(run: Run, metrics: pd.DataFrame) -> dict[str, Any]:
 
 
 def _quarantined(folder: Path) -> list[str]:
-    """What was set aside, by the time when that was."""
-    return [
-        f"{time}/{name}"
+    """What was set aside: things in the quarantine, and checkpoints that could not be used."""
+    things = [
+        f"{QUARANTINE}/{time}/{name}"
         for time in _names(folder / QUARANTINE)
         for name in _names(folder / QUARANTINE / time)
         if not (name.startswith("reasons") and name.endswith(".json"))
     ]
+    return things + [f"{CHECKPOINTS}/{name}" for name in _names(folder / CHECKPOINTS) if SET_ASIDE in name]
 
 
 def _names(folder: Path) -> list[str]:

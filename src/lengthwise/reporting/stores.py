@@ -73,7 +73,9 @@ def audit_notes(folder: Path, found: Audit, done: Repair | None) -> Iterator[str
     if done and done.quarantine:
         yield f"set aside in {done.quarantine}: {_many(len(done.moved), 'thing')}, with reasons.json"
     elif found.quarantined:
-        yield f"set aside earlier, in {folder / '.quarantine'}: {_many(len(found.quarantined), 'thing')}"
+        things = _many(len(found.quarantined), "thing")
+        places = sorted({name.partition("/")[0] for name in found.quarantined}, reverse=True)
+        yield f"set aside earlier, in {' and '.join(str(folder / place) for place in places)}: {things}"
     for words, count in Counter(map(made_words, found.runs)).most_common():
         yield f"made with {words}: {_many(count, 'run')}"
     if found.faults:
