@@ -17,6 +17,9 @@ from lengthwise.reporting.words import power_of_ten
 SETTING = "setting"
 """The column that names a row's setting."""
 
+ENTRIES = {"ends": "bins up to", "every": "steps between measurements", "stop": "stop when perfect"}
+"""What entries of a specification are called where their names say too little."""
+
 FEW = 4
 """So many values are told one by one."""
 
@@ -120,7 +123,8 @@ def asked(runs: Sequence[Run]) -> list[tuple[str, str]]:
                 continue
             values = _distinct([one[name] for one in own])
             if values != [None]:
-                entries.append(f"{name.replace('_', ' ')} {_some([value_words(one) for one in values])}")
+                told = ENTRIES.get(name, name.replace("_", " "))
+                entries.append(f"{told} {_some([value_words(one) for one in values])}")
         facts.append((part, f"{family + ': ' if part == 'model' else ''}{', '.join(entries)}"))
     lengths = sorted({run.training.length for run in runs})
     seeds = sorted({run.training.seed for run in runs})
