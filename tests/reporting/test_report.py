@@ -266,7 +266,7 @@ def test_prediction_and_outcome(suite):
     ]
     assert report.answer.startswith(
         "Models generalise to longer inputs on binary majority (no positions), and do not on binary majority "
-        "(learned positions) and parity,"
+        "(learned positions) and parity. They are said to if the median seed is right on 70% "
     )
     assert "agree in 2 of the 3 cells" in report.answer
     table = report.blocks(Table)[-2]

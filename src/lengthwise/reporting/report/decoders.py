@@ -71,7 +71,7 @@ def answer(decoders: Decoders) -> str:
         said = f"generalise to longer inputs on {yes}" + (f", and do not on {no}" if no else "")
     else:
         said = f"do not generalise to longer inputs on {no}"
-    return f"Models {said}, where to generalise is that {rule}. {agreement_words(decoders.verdicts)}"
+    return f"Models {said}. They are said to if {rule}. {agreement_words(decoders.verdicts)}"
 
 
 def _named(every: Sequence[Setting], outcomes: Sequence[bool | None], which: bool) -> str:
