@@ -80,7 +80,7 @@ def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -
     for layer in range(shape.layers - 1):
         x_MNd, normed_MNd = _layer(shape, _of_layer(weights, layer), x_MNd, normed_MNd, groups)
     normed_MNd = _last_layer(shape, _of_layer(weights, shape.layers - 1), x_MNd, normed_MNd, groups)
-    return _readout(weights, normed_MNd)[:, : _rows_of([group.places for group in groups])]
+    return _readout(weights, normed_MNd[:, : _rows_of([group.places for group in groups])])
 
 
 def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float[Tensor, "M N C"]:
