@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from lengthwise.experiments import Advice
 from lengthwise.reporting.canvas import ANSWER, FIT, GREY, STYLE, new_figure
-from lengthwise.reporting.curves import loss_curves, powers_of_ten, tolerance_line
+from lengthwise.reporting.curves import loss_curves, name_tolerance, powers_of_ten, tolerance_line
 from lengthwise.reporting.tasks import subject
 from lengthwise.reporting.words import interval_words
 
@@ -28,7 +28,7 @@ def advice_figure(advice: Advice) -> Figure:
 def _loss_curves(axes: Axes, advice: Advice) -> None:
     by_length = {at.training_length: at.curves for at in advice.lengths}
     loss_curves(axes, by_length, answer=advice.confirmed_length, heights=[advice.tolerance])
-    tolerance_line(axes, advice.tolerance, "right")
+    tolerance_line(axes, advice.tolerance)
 
 
 def _plateaus(axes: Axes, advice: Advice) -> None:
@@ -61,7 +61,8 @@ def _plateaus(axes: Axes, advice: Advice) -> None:
         label = rf"fit to the pilot, $\propto N^{{{-decay.exponent:.1f}}}$"
         axes.plot(seen, [decay.at(length) for length in seen], color=FIT, linewidth=2.0, label=label)
         axes.plot(beyond, [decay.at(length) for length in beyond], "--", color=FIT, linewidth=1.6)
-    tolerance_line(axes, advice.tolerance, "left")
+    tolerance_line(axes, advice.tolerance)
+    name_tolerance(axes, advice.tolerance)
     if advice.interval and advice.predicted_length:
         low, high = advice.interval
         axes.axvspan(low, min(high, 1.5 * lengths[-1]), color=FIT, alpha=0.10, linewidth=0)

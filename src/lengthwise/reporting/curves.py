@@ -7,7 +7,6 @@ diverged has no loss to draw; it stands as a cross at the upper edge.
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Literal
 
 import matplotlib
 import numpy as np
@@ -100,14 +99,17 @@ def loss_limits(heights: Sequence[float], peaks: Sequence[float]) -> tuple[float
     )
 
 
-def tolerance_line(axes: Axes, tolerance: float, side: Literal["left", "right"]) -> None:
-    """A dashed line at the tolerance, named at one end."""
+def tolerance_line(axes: Axes, tolerance: float) -> None:
+    """A dashed line at the tolerance."""
     axes.axhline(tolerance, color=GREY, linestyle="--", linewidth=0.9)
+
+
+def name_tolerance(axes: Axes, tolerance: float) -> None:
+    """Its name, at the left end, which is free where plateaus stand against training lengths."""
     axes.annotate(
         "tolerance",
-        xy=(0.005 if side == "left" else 0.995, tolerance),
+        xy=(0.005, tolerance),
         xycoords=("axes fraction", "data"),
-        ha=side,
         xytext=(0, 3),
         textcoords="offset points",
         fontsize=8,
@@ -177,8 +179,9 @@ def sweep_figure(
         if tolerance is not None:
             low, high = right.get_ylim()
             right.set_ylim(min(low, tolerance / 2), max(high, 2 * tolerance))
-            tolerance_line(left, tolerance, "right")
-            tolerance_line(right, tolerance, "left")
+            for axes in (left, right):
+                tolerance_line(axes, tolerance)
+            name_tolerance(right, tolerance)
         figure.suptitle(title, fontsize=11)
     return figure
 
