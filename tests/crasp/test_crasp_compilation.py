@@ -13,7 +13,8 @@ import lengthwise as lw
 from lengthwise.crasp import compilation, nodes
 from lengthwise.crasp.batch import accepts
 from lengthwise.crasp.builder import Formula, Q, count, ind, mod
-from lengthwise.crasp.compilation import compile, encode, exact_length
+from lengthwise.crasp.compilation import compile, encode
+from lengthwise.crasp.exactness import exact_length, ramp_error
 from lengthwise.crasp.program import Program
 from lengthwise.limit.reference import stream
 
@@ -129,7 +130,7 @@ def test_ramps_of_large_numbers_are_as_exact_as_they_say_or_refused(alpha, beta,
     """On words at which the comparison is as close as it gets, and on the others of up to five letters."""
     here = alpha * count(A) + constant >= beta * count(B)
     program = Program("ab", accept=count(here) >= count(~here) + 1 if nested else here)
-    error = compilation.ramp_error(program, longest)
+    error = ramp_error(program, longest)
     if error > 0.25:
         with pytest.raises(ValueError, match="float64 is too coarse for ramps"):
             compile(program, "relu", longest=longest)
@@ -144,9 +145,9 @@ def test_ramps_of_large_numbers_are_as_exact_as_they_say_or_refused(alpha, beta,
 
 def test_ramps_are_refused_only_where_they_fail():
     """The numbers of usual programs are small; so many letters there never are."""
-    assert compilation.ramp_error(PROGRAMS["majority"], 10**6) < 1e-6
+    assert ramp_error(PROGRAMS["majority"], 10**6) < 1e-6
     never = Program("ab", accept=count(B, at=range(1, 4)) <= 10**30)
-    assert compilation.ramp_error(never, 20) == float("inf")
+    assert ramp_error(never, 20) == float("inf")
 
 
 def test_majority_is_one_layer_that_theory_can_look_at():

@@ -28,7 +28,8 @@ from lengthwise.crasp.builder import (
     mod,
     prev,
 )
-from lengthwise.crasp.compilation import compile, encode, exact_length
+from lengthwise.crasp.compilation import compile, encode
+from lengthwise.crasp.exactness import exact_length
 from lengthwise.crasp.learning import Learned, Shape, learn
 from lengthwise.crasp.power import PowerWord, evaluate_power, parse_power
 from lengthwise.crasp.printer import text_of
