@@ -174,6 +174,19 @@ def test_a_file_system_that_cannot_sync_a_folder_takes_checkpoints(tmp_path, mon
     assert kept.read(RUNS) == b"state"
 
 
+def test_a_file_where_checkpoints_should_be_is_no_checkpoint(tmp_path):
+    """Nothing is told of it until one is to be written."""
+    (tmp_path / ".checkpoints").write_text("a file of somebody's")
+    kept = CheckpointFolder(tmp_path)
+    assert kept.read(RUNS) is None
+    lw.train(RUNS, output=tmp_path)
+    with pytest.warns(
+        checkpoints.CheckpointWarning, match="no checkpoint can be written to .*goes on without"
+    ):
+        kept.write(RUNS, b"state")
+    assert (tmp_path / ".checkpoints").read_text() == "a file of somebody's"
+
+
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), True])
 def test_intervals(wrong, tmp_path):
     with pytest.raises(ValueError, match="checkpoint_every must be"):

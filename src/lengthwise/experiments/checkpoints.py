@@ -80,7 +80,7 @@ class CheckpointFolder:
         """The last one of these runs, if there is one."""
         try:
             return self.path(runs).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             self.set_aside(runs, error.strerror or one_line(error))
