@@ -149,8 +149,9 @@ def test_groups_change_nothing(task, model, monkeypatch):
 @pytest.mark.parametrize("rounded", [torch.float32, torch.bfloat16])
 def test_fused_operations_are_the_plain_ones(shape, rounded):
     """Values and gradients, against float64."""
-    from lengthwise.models import fused
+    from lengthwise.models import fused, layers
 
+    assert layers._has_triton()
     models, _, width = shape
     random = torch.Generator("cuda").manual_seed(math.prod(shape))
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lengthwise.models import decoder_forward
+from lengthwise.models import decoder_forward, layers
 from lengthwise.models.decoder import DecoderEnsemble, DecoderModel
 from lengthwise.models.decoder_forward import Streams, fold, forward_counts, forward_streams
 from lengthwise.models.layers import gelu
@@ -317,3 +317,8 @@ def test_mistakes(monkeypatch):
             DecoderModel(**wrong)
     with pytest.raises(ValueError, match="position_range of at least the longest stream, 200; it is 100"):
         DecoderModel(positions="randomised", position_range=100).span(200)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels run here")
+def test_where_no_kernel_runs_operations_are_plain():
+    assert not layers._has_triton()

@@ -25,12 +25,13 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lengthwise.models import layers
+
 EPSILON = tl.constexpr(1e-5)
 """Added to variances, as LayerNorm does."""
 
-SLOPE = tl.constexpr(1.5957691216057308)
-CUBIC = tl.constexpr(0.07135481282553)
-"""GELU(x) = x sigmoid(SLOPE x + CUBIC x^3): 2 sqrt(2/pi), and 0.044715 of it."""
+SLOPE, CUBIC = tl.constexpr(layers.SLOPE), tl.constexpr(layers.CUBIC)
+"""GELU(x) = x sigmoid(SLOPE x + CUBIC x^3)."""
 
 PROGRAMS = 1056
 """About so many programs work at a time: eight for each multiprocessor of a large GPU."""
