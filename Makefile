@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints.txt hatch_build.py src/lengthwise/models/native.c
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "lengthwise needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"

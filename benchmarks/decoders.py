@@ -1,15 +1,20 @@
 """Training steps of decoders a second, beside a plain loop that trains one model at a time on the same work.
 
 The plain model is the GPT-2 of ``transformers`` if that is installed, otherwise a module of the same shape.
-Its loop draws from the same task, pads a batch to its longest stream and steps with PyTorch's AdamW. On both
-sides the best of many short turns counts, since other work on the machine slows threads that wait for each
-other most. Takes the names of tasks, by default all; --profile then tells where the time of a step goes.
+Its loop draws from the same task, pads a batch to its longest stream and steps with PyTorch's AdamW. Each
+side has a process of its own, as if it were run alone, and they take turns; the best of many turns counts,
+since other work on the machine slows threads that wait for each other most. Takes the names of tasks, by
+default all; --profile then tells where the time of a step goes.
 """
 
+import contextlib
+import functools
 import importlib.util
 import math
+import multiprocessing
 import sys
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -28,7 +33,7 @@ from lengthwise.training.decoders import BETAS, crew, start_decoders
 from lengthwise.training.step import step_of
 
 LENGTH, LONGEST, BATCH = 50, 150, 64
-TURNS, SECONDS = 12, 0.1
+TURNS, SECONDS = 12, 1.0
 
 Work = Callable[[int], None]
 """Takes so many steps."""
@@ -156,18 +161,48 @@ def ensemble_steps(
     return work, models, data.steps_at_once
 
 
-def best_rates(works: dict[str, tuple[Work, int, int]]) -> dict[str, float]:
+class Side:
+    """A loop in a process of its own."""
+
+    def __init__(self, kind: str, index: int, models: int, rounding: Rounding) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._here, there = spawn.Pipe()
+        spawn.Process(target=serve, args=(there, kind, index, models, rounding), daemon=True).start()
+        self.name, self.models, self.at_once = self._here.recv()
+
+    def seconds(self, steps: int) -> float:
+        """How long so many steps take."""
+        self._here.send(steps)
+        return self._here.recv()
+
+
+def serve(there: Connection, kind: str, index: int, models: int, rounding: Rounding) -> None:
+    """Take as many steps as one is asked for, and tell how long they took."""
+    torch.set_float32_matmul_precision("high")  # on a GPU, for both sides
+    task, model, _ = WORK[index]
+    if kind == "plain":
+        name, work = plain_steps(task, model)
+        at_once = 1
+    else:
+        work, models, at_once = ensemble_steps(task, model, models, rounding)
+        name = f"{models} at once" if rounding == "tf32" else f"{models}, {rounding}"
+    there.send((name, models, at_once))
+    with contextlib.suppress(EOFError):  # when the benchmark is over
+        while True:
+            there.send(seconds(functools.partial(work, there.recv())))
+
+
+def best_rates(sides: list[Side]) -> list[float]:
     """Model-steps a second of each, in turns; every turn makes as much data as it uses."""
-    steps = {}
-    for name, (work, _, at_once) in works.items():
-        work(at_once)
-        steps[name] = at_once * math.ceil(SECONDS / seconds(lambda work=work, n=at_once: work(n)))
-    times = dict.fromkeys(works, math.inf)
+    steps = []
+    for side in sides:
+        side.seconds(side.at_once)
+        steps.append(side.at_once * math.ceil(SECONDS / side.seconds(side.at_once)))
+    times = [math.inf] * len(sides)
     for _ in range(TURNS):
-        for name, (work, _, _) in works.items():
-            taken = seconds(lambda work=work, name=name: work(steps[name]))
-            times[name] = min(times[name], taken / steps[name])
-    return {name: models / times[name] for name, (_, models, _) in works.items()}
+        for number, side in enumerate(sides):
+            times[number] = min(times[number], side.seconds(steps[number]) / steps[number])
+    return [side.models / time for side, time in zip(sides, times, strict=True)]
 
 
 def profile(work: Work) -> None:
@@ -184,23 +219,22 @@ def profile(work: Work) -> None:
 
 def main(words: list[str]) -> None:
     tasks = [word for word in words if word != "--profile"]
-    torch.set_float32_matmul_precision("high")  # on a GPU, for both sides
     print(machine())
-    for task, model, sizes in WORK:
+    for index, (task, model, sizes) in enumerate(WORK):
         if tasks and task.name not in tasks:
             continue
         shape = f"{model.layers}/{model.heads}/{model.width}, positions {model.positions}"
         print(f"{task.title}, {shape}, batch {BATCH}, lengths {task.shortest} to {LENGTH}")
-        plain, work = plain_steps(task, model)
-        ours = {f"{size} at once": ensemble_steps(task, model, size) for size in sizes[device()]}
+        sides = [Side("plain", index, 1, "none")]
+        sides += [Side("ours", index, size, "tf32") for size in sizes[device()]]
         if torch.cuda.is_available():
-            size = sizes["cuda"][-1]
-            ours[f"{size}, bfloat16"] = ensemble_steps(task, model, size, "bfloat16")
-        rates = best_rates({plain: (work, 1, 1), **ours})
-        for name, rate in rates.items():
-            print(f"  {name:>16s} {rate:10.1f} model-steps/s {rate / rates[plain]:7.1f} times", flush=True)
+            sides.append(Side("ours", index, sizes["cuda"][-1], "bfloat16"))
+        rates = best_rates(sides)
+        for side, rate in zip(sides, rates, strict=True):
+            print(f"  {side.name:>16s} {rate:10.1f} model-steps/s {rate / rates[0]:7.1f} times", flush=True)
         if "--profile" in words:
-            profile(next(reversed(ours.values()))[0])
+            rounding = "bfloat16" if torch.cuda.is_available() else "none"
+            profile(ensemble_steps(task, model, sizes[device()][-1], rounding)[0])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lengthwise.models import decoder_forward, layers
+from lengthwise.models import layers
 from lengthwise.models.decoder import DecoderEnsemble, DecoderModel
 from lengthwise.models.decoder_forward import Streams, fold, forward_counts, forward_streams
 from lengthwise.models.layers import gelu
@@ -173,24 +173,6 @@ def test_groups_of_streams_give_what_each_gives_alone(recipe, sizes):
     together = forward_streams(ensemble.shape, weights, groups)
     alone = torch.cat([forward_streams(ensemble.shape, weights, [group]) for group in groups], 1)
     assert_same(together, alone)
-
-
-@settings(max_examples=60)
-@given(RECIPES, st.integers(2, 40))
-def test_spare_rows_change_nothing(recipe, multiple):
-    ensemble, tokens, places, positions = build(recipe)
-    parameters, random = list(ensemble.stack.parameters.values()), torch.Generator().manual_seed(0)
-    found = []
-    for spare in (0, 1):
-        weights = fold(ensemble.stack.parameters, ensemble.model.layers, counted=False)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(decoder_forward, "spare_rows", lambda _, rows, on=spare: on * (-rows % multiple))
-            logits = forward_streams(ensemble.shape, weights, [Streams(tokens, places, positions)])
-        direction = torch.randn(logits.shape, generator=random.manual_seed(1), dtype=torch.float64)
-        gradients = torch.autograd.grad((direction * logits).sum(), parameters, allow_unused=True)
-        found.append([logits, *(one for one in gradients if one is not None)])
-    for one, other in zip(*found, strict=True):
-        assert_same(one, other)
 
 
 @settings(max_examples=60)

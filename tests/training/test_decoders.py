@@ -202,17 +202,18 @@ def test_a_diverging_model_leaves_the_others_alone():
         (CopyRepeatTask(), DecoderModel(width=4, positions="randomised")),
     ],
 )
-@pytest.mark.parametrize("threads", [1, 2])
-def test_gradients_in_pieces_are_those_of_the_batch(task, model, threads, monkeypatch):
-    ensemble = start_decoders(model, task, range(3), 9, dtype=torch.float64)
-    data = FreshData(ensemble, task, length=6, batch=10, seeds=range(3))
+@pytest.mark.parametrize(("models", "threads"), [(3, 1), (3, 2), (1, 2), (2, 4)])
+def test_gradients_in_pieces_are_those_of_the_batch(task, model, models, threads, monkeypatch):
+    """Also where several threads share the streams of a model."""
+    ensemble = start_decoders(model, task, range(models), 9, dtype=torch.float64)
+    data = FreshData(ensemble, task, length=6, batch=10, seeds=range(models))
     before, found = torch.get_num_threads(), []
     torch.set_num_threads(threads)
     try:
-        with Workers(3) as workers:
+        with Workers(models) as workers:
             assert workers.size == threads
             batch = data.take(workers)
-            for sizes in ((2**30, 2**30, 1), (2000, 300, 9000), (2000, 3000, 2**30), (1, 1, 1)):
+            for sizes in ((2**30, 2**30, 1), (600, 100, 3000), (600, 900, 2**30), (1, 1, 1)):
                 for name, size in zip(("PIECE", "FEWEST", "SHARE"), sizes, strict=True):
                     monkeypatch.setattr(pieces, name, size)
                 cut = pieces.shares(batch, ensemble, threads)
@@ -229,13 +230,16 @@ def test_gradients_in_pieces_are_those_of_the_batch(task, model, threads, monkey
         torch.testing.assert_close(gradients, found[0][1], rtol=1e-8, atol=1e-11)
 
 
-def test_shares_cover_every_stream_once():
-    ensemble = start_decoders(DecoderModel(layers=2, width=64), COPY, range(5), 9)
-    data = FreshData(ensemble, COPY, length=9, batch=100, seeds=range(5))
+@pytest.mark.parametrize(("models", "threads", "least"), [(5, 2, 2), (1, 2, 2), (2, 7, 8), (1, 1, 1)])
+def test_shares_cover_every_stream_once(models, threads, least):
+    ensemble = start_decoders(DecoderModel(layers=2, width=64), COPY, range(models), 9)
+    data = FreshData(ensemble, COPY, length=9, batch=100, seeds=range(models))
     batch = data.take(Workers(1))
-    seen = torch.zeros(5, 100)
+    seen = torch.zeros(models, 100)
     used = lengths(batch.places, batch.scored)
-    for share in pieces.shares(batch, ensemble, 2):
+    cut = pieces.shares(batch, ensemble, threads)
+    assert len(cut) >= least  # nobody is idle
+    for share in cut:
         for groups in share.pieces:
             for group in groups:
                 seen[share.models, group.streams] += 1

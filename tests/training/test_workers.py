@@ -42,7 +42,7 @@ def test_every_thread_works_by_itself():
 def test_fewer_models_than_threads():
     for numbers, threads in ((SMALL, 2), (SMALL - 1, 1)):
         with Workers(1, numbers) as workers:
-            assert (workers.size, torch.get_num_threads()) == (1, threads)
+            assert (workers.size, torch.get_num_threads()) == (threads, 1)
             assert workers.map(lambda item: item + 1, [1, 2]) == [2, 3]
         assert torch.get_num_threads() == 2
 

@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lengthwise.models import native
 from lengthwise.models.attention import attend
 from lengthwise.models.layers import folded, gelu_linear, joined_normed, linear, looked_up, normed, picked
-from lengthwise.models.positions import Positions
-from lengthwise.models.products import spare_rows
+from lengthwise.models.positions import Positions, slopes
 from lengthwise.models.token_counts import TokenCounts, attend_by_counts
 
 Weights = Mapping[str, Tensor]
@@ -80,7 +80,7 @@ def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -
     for layer in range(shape.layers - 1):
         x_MNd, normed_MNd = _layer(shape, _of_layer(weights, layer), x_MNd, normed_MNd, groups)
     normed_MNd = _last_layer(shape, _of_layer(weights, shape.layers - 1), x_MNd, normed_MNd, groups)
-    return _readout(weights, normed_MNd[:, : _rows_of([group.places for group in groups])])
+    return _readout(weights, normed_MNd)
 
 
 def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float[Tensor, "M N C"]:
@@ -106,14 +106,14 @@ def _of_layer(weights: Weights, layer: int) -> Weights:
 def _embedded(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Float[Tensor, "M N d"]:
     """The vectors of the tokens, and of their positions where the scheme adds some."""
     table = weights["embedding"]
-    x_MNd = looked_up(table, _filled(table, _rows([group.tokens for group in groups])))
+    x_MNd = looked_up(table, _rows([group.tokens for group in groups]))
     if shape.positions != "learned" and shape.waves is None:
         return x_MNd
     places = []
     for tokens, _, positions in groups:
         counted = torch.arange(tokens.shape[-1], device=tokens.device).expand_as(tokens)
         places.append(counted if positions is None else positions)
-    rows_MN = _filled(table, _rows(places))
+    rows_MN = _rows(places)
     return x_MNd + (looked_up(weights["positions"], rows_MN) if shape.waves is None else shape.waves[rows_MN])
 
 
@@ -122,50 +122,78 @@ def _layer(
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """One layer, at every token: the residual stream behind it, and its normalised rows."""
     rows_MNn = _onto(weights, "attention", normed_MNd)
-    parts = _split(rows_MNn, [group.tokens for group in groups], (3, shape.heads))
-    mixed = [_attend(shape, weights, part.unbind(3), None) for part in parts]
-    return _joined(weights, x_MNd, mixed)
+    return _joined(weights, x_MNd, _mixed(shape, weights, rows_MNn, None, groups))
 
 
 def _last_layer(
     shape: Shape, weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, groups: Sequence[Streams]
 ) -> Float[Tensor, "M rows d"]:
     """One layer, at the places: the normalised rows behind it, which are not rounded."""
-    rows_MNn = _onto(weights, "key_value", normed_MNd)
-    key_value = _split(rows_MNn, [group.tokens for group in groups], (2, shape.heads))
-    x_MNd = picked(x_MNd, _filled(x_MNd, _place_rows(groups)))
-    rows_MNd = _onto(weights, "query", normed(x_MNd))
-    queries = _split(rows_MNd, [group.places for group in groups], (1, shape.heads))
-    mixed = [
-        _attend(shape, weights, (query.squeeze(3), *part.unbind(3)), group.places)
-        for query, part, group in zip(queries, key_value, groups, strict=True)
-    ]
-    return _joined(weights, x_MNd, mixed, exact=True)[1]
+    key_value_MNn = _onto(weights, "key_value", normed_MNd)
+    x_MNd = picked(x_MNd, _place_rows(groups))
+    query_MNd = _onto(weights, "query", normed(x_MNd))
+    mixed_MNd = _mixed(shape, weights, query_MNd, key_value_MNn, groups)
+    return _joined(weights, x_MNd, mixed_MNd, exact=True)[1]
 
 
 def _onto(weights: Weights, name: str, normed_MNd: Tensor) -> Tensor:
     return linear(normed_MNd, weights[f"{name}_in"], weights[f"{name}_in_bias"])
 
 
-def _attend(shape: Shape, weights: Weights, heads: Sequence[Tensor], places: Tensor | None) -> Tensor:
-    query, key, value = heads
-    return attend(
-        query,
-        key,
-        value,
+def _mixed(
+    shape: Shape, weights: Weights, own: Tensor, other: Tensor | None, groups: Sequence[Streams]
+) -> Float[Tensor, "M N d"]:
+    """Attention of all groups. There is a query at every token, with its key and value behind it, or, if
+    there are ``other`` rows with these, at every place.
+    """
+    into = shape.heads, weights["attention_out"].shape[-1] // shape.heads
+    if native.suits(own) and shape.positions not in ("rotary", "relative"):
+        return _mixed_natively(shape, own, other, groups, into)
+    parts = _split(own, [group.tokens if other is None else group.places for group in groups], into)
+    if other is not None:
+        keys_values = _split(other, [group.tokens for group in groups], into)
+        parts = [part + more for part, more in zip(parts, keys_values, strict=True)]
+    mixed = [
+        attend(
+            query,
+            key,
+            value,
+            None if other is None else group.places,
+            scheme=shape.positions,
+            log_scaling=shape.log_scaling,
+            by_bucket=weights.get("by_bucket"),
+        )
+        for (query, key, value), group in zip(parts, groups, strict=True)
+    ]
+    return _rows([part.flatten(3) for part in mixed])
+
+
+def _mixed_natively(
+    shape: Shape, own: Tensor, other: Tensor | None, groups: Sequence[Streams], into: tuple[int, int]
+) -> Float[Tensor, "M N d"]:
+    """The same, by the library of C."""
+    sizes, places = [], None
+    for tokens, at, _ in groups:
+        sizes.append((tokens.shape[1], (tokens if other is None else at).shape[2], tokens.shape[2]))
+    if other is not None:
+        places = _rows([group.places for group in groups]).int()
+        other = other.unflatten(-1, (-1, *into))
+    slope_H = slopes(shape.heads, own.device, own.dtype) if shape.positions == "alibi" else None
+    return native.attend(
+        own.unflatten(-1, (-1, *into)),
+        other,
+        torch.tensor(sizes, dtype=torch.int32),
         places,
-        scheme=shape.positions,
+        slope_H,
         log_scaling=shape.log_scaling,
-        by_bucket=weights.get("by_bucket"),
     )
 
 
 def _joined(
-    weights: Weights, x_MNd: Tensor, mixed: Sequence[Tensor], *, exact: bool = False
+    weights: Weights, x_MNd: Tensor, mixed_MNd: Tensor, *, exact: bool = False
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
-    """The residual stream after the attention of all groups and the MLP, and its normalised rows."""
-    rows_MNd = _filled(x_MNd, _rows([part.flatten(3) for part in mixed]))
-    joined = joined_normed(x_MNd, rows_MNd, weights["attention_out"], weights["attention_out_bias"])
+    """The residual stream after attention and the MLP, and its normalised rows."""
+    joined = joined_normed(x_MNd, mixed_MNd, weights["attention_out"], weights["attention_out_bias"])
     return _mlp(weights, *joined, exact=exact)
 
 
@@ -189,25 +217,14 @@ def _rows(groups: Sequence[Tensor]) -> Tensor:
     return rows[0] if len(rows) == 1 else torch.cat(rows, 1)
 
 
-def _rows_of(groups: Sequence[Tensor]) -> int:
-    """How many rows the streams of all groups have."""
-    return sum(group.shape[1] * group.shape[2] for group in groups)
-
-
-def _filled(like: Tensor, rows: Tensor) -> Tensor:
-    """Rows of models like those of ``like``, with zeros behind them so that products are fast; what becomes
-    of these is not read.
+def _split(rows_MNn: Tensor, like: Sequence[Tensor], into: tuple[int, int]) -> list[tuple[Tensor, ...]]:
+    """Rows as groups of streams again, with the streams of ``like``: the parts that rows hold one behind
+    another, (M, B, T, *into) each.
     """
-    spare = spare_rows(like, rows.shape[1])
-    return torch.cat([rows, rows.new_zeros(len(rows), spare, *rows.shape[2:])], 1) if spare else rows
-
-
-def _split(rows_MNn: Tensor, like: Sequence[Tensor], heads: tuple[int, int]) -> list[Tensor]:
-    """Rows as groups of streams again, (M, B, T, *heads, d) each, with the streams of ``like``."""
-    parts = rows_MNn[:, : _rows_of(like)].split([group.shape[1] * group.shape[2] for group in like], 1)
+    parts = rows_MNn.split([group.shape[1] * group.shape[2] for group in like], 1)
     # Attention takes the streams of all models for one batch: one copy here saves it one of each part.
     return [
-        part.contiguous().unflatten(1, group.shape[1:]).unflatten(-1, (*heads, -1))
+        part.contiguous().unflatten(1, group.shape[1:]).unflatten(-1, (-1, *into)).unbind(3)
         for part, group in zip(parts, like, strict=True)
     ]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, layer_norm
 from torch.nn.functional import gelu as torch_gelu
 
-from lengthwise.models.products import plus_product
+from lengthwise.models import native
 
 SLOPE = 2 * math.sqrt(2 / math.pi)
 CUBIC = 0.044715 * SLOPE
@@ -48,7 +48,12 @@ def linear(
     x: Float[Tensor, "M N d"], matrix: Float[Tensor, "M d n"], bias: Float[Tensor, "M 1 n"]
 ) -> Float[Tensor, "M N n"]:
     """X W + b."""
-    return plus_product(bias, x, matrix)
+    if native.suits(x):
+        return native.linear(x, matrix, bias)
+    if x.is_cuda:
+        product = x @ matrix  # one with something added would first copy that to all rows
+        return product + bias.to(product.dtype)
+    return torch.baddbmm(bias, x, matrix)
 
 
 def picked(x: Float[Tensor, "M N d"], rows: Int[Tensor, "M A"]) -> Float[Tensor, "M A d"]:
@@ -66,6 +71,8 @@ def normed(stream: Float[Tensor, "M N d"]) -> Float[Tensor, "M N d"]:
         from lengthwise.models import fused
 
         return fused.normed(stream, _rounded(stream))
+    if native.suits(stream):
+        return native.normed(stream)
     return layer_norm(stream, stream.shape[-1:])
 
 
@@ -85,10 +92,10 @@ def joined_normed(
 
         rounded = stream.dtype if exact else _rounded(stream)
         return fused.joined_normed(stream, x @ matrix, bias, rounded)
-    if stream.is_cuda:
-        stream = stream + linear(x, matrix, bias.unsqueeze(1))
-    else:
-        stream = plus_product(stream + bias.unsqueeze(1), x, matrix)
+    branch = linear(x, matrix, bias.unsqueeze(1))
+    if native.suits(stream):
+        return native.joined_normed(stream, branch)
+    stream = stream + branch
     return stream, layer_norm(stream, stream.shape[-1:])
 
 
@@ -148,4 +155,6 @@ def gelu(x: Float[Tensor, "M N n"]) -> Float[Tensor, "M N n"]:
     """GELU in its tanh form, which is GPT-2's."""
     if x.is_cuda:
         return torch_gelu(x, approximate="tanh")
+    if native.suits(x):
+        return native.gelu(x)
     return _Gelu.apply(x)  # pyright: ignore[reportReturnType]

@@ -50,17 +50,21 @@ def accuracy(
     for test in tests:
         everyone = reading(*(part.expand(ensemble.size, *part.shape[1:]) for part in test.parts()))
 
-        def right(models: slice, batch: Reading = everyone) -> Tensor:
+        def right(part: tuple[slice, Group], batch: Reading = everyone) -> Tensor:
+            models, group = part
             own = {name: weight[models] for name, weight in weights.items()}
             with torch.no_grad():
-                counts = [
-                    _right(ensemble, task, own, batch, models, group).sum(-1)
-                    for group in _groups(ensemble, batch, models)
-                ]
-            return torch.stack(counts).sum(0)
+                return _right(ensemble, task, own, batch, models, group).sum(-1)
 
-        found = workers.map(right, _models(ensemble, everyone, workers.size))
-        columns.append(torch.cat(found).double().cpu() / test.tokens.shape[1])
+        parts = [
+            (models, group)
+            for models in _models(ensemble, everyone, workers.size)
+            for group in _groups(ensemble, everyone, models)
+        ]
+        found_M = torch.zeros(ensemble.size, dtype=torch.long, device=test.tokens.device)
+        for (models, _), counted in zip(parts, workers.map(right, parts), strict=True):
+            found_M[models] += counted
+        columns.append(found_M.double().cpu() / test.tokens.shape[1])
     return torch.stack(columns, -1)
 
 

@@ -71,20 +71,29 @@ class Backward:
             gradients[name] = weight.grad if weight.is_leaf else torch.zeros_like(weight)
         scored_M = batch.scored.sum((1, 2)).to(self._ensemble.stack.values.dtype)
 
-        def work(share: Share) -> Tensor:
+        def work(share: Share) -> tuple[Tensor, dict[str, Tensor]]:
             models, leaves, losses = share.models, {}, []
             for name, weight in weights.items():
                 leaves[name] = weight.detach()[models].requires_grad_()
-                leaves[name].grad = gradients[name][models]
+                if share is first[models.start]:
+                    leaves[name].grad = gradients[name][models]
             for groups in share.pieces:
                 examples = examples_of(batch, models, groups)
                 part_M = examples.scored.sum((1, 2)) / scored_M[models]
                 loss_M = self._loss(leaves, batch, models, groups, examples) * part_M
                 loss_M.sum().backward()
                 losses.append(loss_M.detach())
-            return torch.stack(losses).sum(0)
+            found = {name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}
+            return torch.stack(losses).sum(0), found
 
-        loss_M = torch.cat(self._workers.map(work, cut))
+        # The first share of some models adds to their gradients; those of others come on top, in turn.
+        first = {share.models.start: share for share in reversed(cut)}
+        loss_M = torch.zeros_like(scored_M)
+        for share, (lost, found) in zip(cut, self._workers.map(work, cut), strict=True):
+            loss_M[share.models] += lost
+            if share is not first[share.models.start]:
+                for name, gradient in found.items():
+                    gradients[name][share.models] += gradient
         made = [name for name, weight in weights.items() if not weight.is_leaf]
         torch.autograd.backward([weights[name] for name in made], [gradients[name] for name in made])
         return loss_M

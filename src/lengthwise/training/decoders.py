@@ -170,7 +170,7 @@ def _tell_again(
 def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTraining) -> Workers:
     """The threads that suit what is left of an ensemble."""
     if ensemble.stack.values.is_cuda:
-        return Workers(1)
+        return Workers(1, 0)
     tokens, places = task.stream_length(training.length), task.answers(training.length)
     return Workers(ensemble.size, numbers_of(ensemble, training.batch, tokens, places))
 

@@ -1,8 +1,8 @@
 """How a batch is worked through with little padding: on a CPU in shares for its threads and in pieces that
 fit its caches, on a GPU in a few large groups.
 
-A share is some of the models. A piece is some groups of their streams; a group is a few streams of like
-length, padded to the longest of them.
+A share is some pieces of some of the models. A piece is some groups of their streams; a group is a few
+streams of like length, padded to the longest of them.
 
 Axes: M model, B stream, A place, N place of any group of a piece, C class.
 """
@@ -23,15 +23,15 @@ from lengthwise.training.decoder_data import Group, Reading, answers, lengths
 PIECE = 2**20
 """About how many numbers the largest tensor of a piece has: those between the two maps of an MLP."""
 
-FEWEST = 2**17
+FEWEST = 2**16
 """A group or a share has about so many of these or more: below, it is all overhead."""
 
-SHARE = 2**21
-"""Models are worked through together while their batches have no more of these than so many in all."""
+SHARE = 2**20
+"""Models are worked through together while their batches have about so many of these in all, or fewer."""
 
 
 class Share(NamedTuple):
-    """Some models, and the groups of each piece."""
+    """Some models, and the groups of each piece that is worked through for them."""
 
     models: slice
     pieces: Sequence[Sequence[Group]]
@@ -62,32 +62,39 @@ def shares(batch: Reading, ensemble: DecoderEnsemble, threads: int) -> list[Shar
     used = min(threads, numbers // FEWEST)
     if used == 0 or (counted and used == 1 and numbers <= PIECE):
         return [whole(batch)]
-    together = max(1, min(-(-models // used), SHARE * models // numbers))
+    rounds = -(-numbers // (SHARE * used))
+    together = max(1, models // (rounds * used))
+    each = -(-used // -(-models // together))  # so many shares for the same models, where these are few
     tokens_MB, places_MB = lengths(batch.places, batch.scored), answers(batch.scored)
     found = []
     for first in range(0, models, together):
         some = slice(first, min(first + together, models))
         sizes = zip(tokens_MB[some].amax(0).tolist(), places_MB[some].amax(0).tolist(), strict=True)
-        groups = _groups(list(sizes), (some.stop - first) * hidden, counted)
-        found.append(Share(some, groups))
+        pieces = _pieces(list(sizes), (some.stop - first) * hidden, counted, each)
+        found += [Share(some, pieces[share::each]) for share in range(min(each, len(pieces)))]
     return found
 
 
-def _groups(sizes: Sequence[tuple[int, int]], each: int, counted: bool) -> list[list[Group]]:
-    """The groups of each piece, of streams with so many tokens and places; a row has ``each`` numbers."""
-    pieces: list[list[Group]] = []
-    filled, start = PIECE, 0
+def _pieces(sizes: Sequence[tuple[int, int]], each: int, counted: bool, shares: int) -> list[list[Group]]:
+    """The groups of each piece, of streams with so many tokens and places; a row has ``each`` numbers. There
+    are as many pieces, or more, as there are shares, and these get about the same.
+    """
+    groups: list[tuple[int, Group]] = []
+    start = 0
     while start < len(sizes):
         tokens, places, stop, numbers = sizes[start][0], 0, start, 0
         while stop < len(sizes) and numbers < FEWEST:
             places, stop = max(places, sizes[stop][1]), stop + 1
             numbers = (stop - start) * each * (places if counted else tokens)
-        if filled + numbers > PIECE:
-            pieces.append([])
-            filled = 0
-        pieces[-1].append(Group(start, stop, tokens, places))
-        filled, start = filled + numbers, stop
-    return pieces
+        groups.append((numbers, Group(start, stop, tokens, places)))
+        start = stop
+    total, done = sum(numbers for numbers, _ in groups), 0.0
+    count = -(-total // (PIECE * shares)) * shares
+    pieces: list[list[Group]] = [[] for _ in range(count)]
+    for numbers, group in groups:
+        pieces[int((done + numbers / 2) * count / total)].append(group)
+        done += numbers
+    return [piece for piece in pieces if piece]
 
 
 def logits_of(

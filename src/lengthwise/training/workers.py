@@ -1,7 +1,7 @@
-"""Threads that each do their own share of the models.
+"""Threads that each do their own share of the work.
 
-On a CPU several models are best trained by threads that seldom wait for each other. The threads of one
-operation meet at its end, a thousand times a step, and the slowest makes all of them late.
+On a CPU models are best trained by threads that seldom wait for each other. The threads of one operation meet
+at its end, a thousand times a step, and the slowest makes all of them late.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,24 +16,23 @@ Result = TypeVar("Result")
 
 
 SMALL = 2**20
-"""An operation on fewer numbers than this is hardly faster with several threads, and often slower."""
+"""A model whose operations are on fewer numbers than this is hardly faster with several threads, and often
+slower."""
 
 
 class Workers:
     """For so many models on a CPU: as many threads as PyTorch would use, each of which, like the one that
-    called for them, runs its operations by itself. Where there are fewer models than that, one thread does
-    all if an operation has few ``numbers``, and PyTorch's own threads share each operation if it has many.
+    called for them, runs its operations by itself. Where there are fewer models than that, and few
+    ``numbers`` in an operation, the one thread that called does all.
     """
 
     def __init__(self, models: int, numbers: int = SMALL) -> None:
         self._threads = torch.get_num_threads()
-        self.size = self._threads if 1 < self._threads <= models else 1
-        self._alone = self.size > 1 or numbers < SMALL
+        self.size = self._threads if self._threads <= models or numbers >= SMALL else 1
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "Workers":
-        if self._alone:
-            torch.set_num_threads(1)
+        torch.set_num_threads(1)
         if self.size > 1:
             self._pool = ThreadPoolExecutor(self.size)
             ready = Barrier(self.size)
@@ -49,8 +48,7 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-        if self._alone:
-            torch.set_num_threads(self._threads)
+        torch.set_num_threads(self._threads)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """The results of work on every item, in their order."""
