@@ -206,7 +206,7 @@ def best_rates(sides: list[Side]) -> list[float]:
 
 
 def profile(work: Work) -> None:
-    """Where the time of ten steps goes: the operations that take most of it."""
+    """Where the time of ten steps goes, on a CPU those of one thread: the operations that take most of it."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_available():
         activities = [torch.profiler.ProfilerActivity.CUDA]
@@ -233,6 +233,7 @@ def main(words: list[str]) -> None:
         for side, rate in zip(sides, rates, strict=True):
             print(f"  {side.name:>16s} {rate:10.1f} model-steps/s {rate / rates[0]:7.1f} times", flush=True)
         if "--profile" in words:
+            torch.set_num_threads(1)
             rounding = "bfloat16" if torch.cuda.is_available() else "none"
             profile(ensemble_steps(task, model, sizes[device()][-1], rounding)[0])
 

@@ -43,8 +43,8 @@ def suits(x: Tensor) -> bool:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """What was built for this processor, if it loads."""
-    return load(torch.backends.cpu.get_cpu_capability().lower())
+    """What was built for this processor or, failing that, for any, if it loads."""
+    return load(torch.backends.cpu.get_cpu_capability().lower()) or load("default")
 
 
 def load(kind: str) -> ctypes.CDLL | None:
