@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from test_main import fails
 
-from lengthwise.cli import main, suites
+from lengthwise.cli import main
 from lengthwise.experiments import Store, engine, huang
 
 QUICK = "reproduce algorithmic --tasks binary-majority --positions none --seeds 2"
@@ -54,21 +54,18 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
     assert "not run" in capsys.readouterr().out
 
 
-def test_an_architecture_is_selected_first(tmp_path, capsys, monkeypatch):
-    """From two of the grid, with a seed of its own; both are perfect, so the simpler one is taken."""
-
-    def two(task, positions, scale, seed):
-        return huang.search_runs(task, positions, scale, seed, [huang.Shape(1, 1, 16), huang.Shape(1, 2, 16)])
-
-    monkeypatch.setattr(suites, "search_runs", two)
+def test_an_architecture_is_selected_first(tmp_path, capsys):
+    """With a seed of its own. The simplest is perfect on two bins: nothing else of the grid is trained."""
     told = document(capsys, f"{QUICK} --search --json --output {tmp_path}")
     (cell,) = told["cells"]
-    assert (cell["shape"], cell["seeds"], cell["not_run"]) == ("1/1/16", 2, "")
+    assert (cell["shape"], cell["seeds"], cell["not_run"], cell["note"]) == ("1/1/16", 2, "", "")
     seeds = [run.training.seed for run in Store(tmp_path / "runs").runs()]
-    assert sorted(seeds) == [huang.FIRST_SEED, huang.FIRST_SEED + 1, *[huang.FIRST_SEED + 2] * 2]
-    monkeypatch.setattr(suites, "select", lambda runs, results: None)
-    (cell,) = document(capsys, f"{QUICK} --search --json --output {tmp_path}")["cells"]
-    assert "no architecture of the grid is perfect" in cell["not_run"]
+    own, other = huang.FIRST_SEED, huang.FIRST_SEED + 2
+    assert sorted(seeds) == [own, own + 1, other, other]
+    from_table = f"{QUICK} --search --json --output {tmp_path}/again --tables {tmp_path}/results.parquet"
+    assert document(capsys, from_table)["cells"] == told["cells"]
+    (missing,) = document(capsys, from_table.replace("--tasks binary-majority", "--tasks majority"))["cells"]
+    assert missing["not_run"] == huang.NOT_THERE
 
 
 @pytest.mark.parametrize(
@@ -80,6 +77,10 @@ def test_an_architecture_is_selected_first(tmp_path, capsys, monkeypatch):
         ("reproduce figure2 --search", "--search is for the suites"),
         ("reproduce figure2 --to-the-end", "--to-the-end is for the suites"),
         ("reproduce formal --search --to-the-end", "--search selects as the paper did"),
+        ("reproduce formal --largest 2/2/64", "--largest is for a search: give it with --search"),
+        ("reproduce formal --search --largest 2x2", "given as layers/heads/width, such as 2/2/64, got '2x2'"),
+        ("reproduce formal --search --largest 1/1/8", "no shape of the grid is within 1/1/8"),
+        ("reproduce figure2 --largest 1/1/16", "--largest is for the suites"),
         ("reproduce algorithmic --seeds 0", "seeds must be at least 1, got 0"),
         ("reproduce algorithmic --positions rotated", "invalid choice 'rotated'"),
         ("reproduce algorithmic --tables nowhere.parquet", "nowhere.parquet cannot be read as a table"),

@@ -1,4 +1,4 @@
-"""The suites of Huang et al.: what is run, the paper's rule of selection, and outcomes over all seeds."""
+"""The suites of Huang et al.: what is run, and outcomes over all seeds."""
 
 import math
 
@@ -6,34 +6,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from suite_results import SHARES, results_of
 
 from lengthwise.experiments import huang
 from lengthwise.experiments.published import LARGEST, PUBLISHED
-from lengthwise.experiments.results import metrics_frame, table
 from lengthwise.experiments.verdicts import agreement, verdicts
-from lengthwise.tasks import ALGORITHMIC, FORMAL, task
-
-SHARES = st.sampled_from([0.0, 0.3, 0.69, 0.7, 0.9, 1.0])
-
-
-def results_of(runs, shares):
-    """A table in which these runs end with these accuracies, and begin with none."""
-    frames = []
-    for run, own in zip(runs, shares, strict=True):
-        rows = [(500, end, "accuracy", 0.0) for end in run.test_lengths]
-        rows += [(1000, end, "accuracy", share) for end, share in zip(run.test_lengths, own, strict=True)]
-        rows += [(step, run.training.length, "training_loss", 0.1) for step in (500, 1000)]
-        frames.append(metrics_frame(run, rows))
-    return table(runs, frames)
-
-
-def test_the_grid_is_the_papers_and_the_simplest_comes_first():
-    assert len(set(huang.GRID)) == 54
-    assert {shape.layers for shape in huang.GRID} == {1, 2, 4} == {shape.heads for shape in huang.GRID}
-    assert {shape.width for shape in huang.GRID} == {16, 64, 256}
-    assert {shape.learning_rate for shape in huang.GRID} == {1e-3, 1e-4}
-    sizes = [(shape.layers, shape.width, shape.heads) for shape in huang.GRID]
-    assert sizes == sorted(sizes)
+from lengthwise.tasks import ALGORITHMIC, FORMAL
 
 
 def test_every_published_cell_is_on_the_side_of_its_program():
@@ -93,19 +71,6 @@ def test_quick_cells_have_nothing_published_of_other_lengths():
 def test_mistakes(changes, message):
     with pytest.raises(ValueError, match=message):
         huang.cells("algorithmic", "quick", **changes)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=6, max_size=6))
-def test_selection_is_the_papers(shares):
-    """Perfect on the first bin, best on the second, simplest among equals, by going through all."""
-    runs = huang.search_runs(task("parity"), "none", "quick", 1, huang.GRID[:6])
-    chosen = huang.select(runs, results_of(runs, shares))
-    expected, best = None, -1.0
-    for run, (first, second, _) in zip(runs, shares, strict=True):
-        if first == 1.0 and second > best:
-            expected, best = run, second
-    assert chosen == expected
 
 
 @settings(max_examples=25)

@@ -16,6 +16,7 @@ import tyro
 from lengthwise.cli.figures import reproduce_figure
 from lengthwise.cli.suites import reproduce_suite
 from lengthwise.experiments import huang, izzo
+from lengthwise.experiments.selection import grid_up_to
 from lengthwise.models.positions import Positions
 
 
@@ -49,6 +50,8 @@ class Command:
     """Of a suite: train all steps, also of models that are perfect on the first bin."""
     search: bool = False
     """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
+    largest: str | None = None
+    """Of a search: leave out what has more layers, more heads or more width than this, such as 2/2/64."""
     tables: tuple[Path, ...] = ()
     """Of a suite: train nothing, and take the rows of these Parquet files or folders of runs."""
     json: bool = False
@@ -64,6 +67,8 @@ def run(command: Command) -> None:
             raise ValueError(
                 "--search selects as the paper did: give it without --regulariser and --to-the-end"
             )
+        if command.largest is not None and not command.search:
+            raise ValueError("--largest is for a search: give it with --search")
         seeds = (
             command.seeds if command.seeds is not None else (3 if command.scale == "quick" else huang.FIVE)
         )
@@ -84,13 +89,13 @@ def run(command: Command) -> None:
             chosen,
             output,
             command.device,
-            search=command.search,
+            grid=grid_up_to(command.largest) if command.search else (),
             tables=command.tables,
             told=told,
             json=command.json,
         )
         return
-    for flag in ("tasks", "positions", "seeds", "regulariser", "to_the_end", "search", "tables"):
+    for flag in ("tasks", "positions", "seeds", "regulariser", "to_the_end", "search", "largest", "tables"):
         if getattr(command, flag):
             raise ValueError(
                 f"--{flag.replace('_', '-')} is for the suites algorithmic and formal; {name} has none"
@@ -111,4 +116,5 @@ def _flags(command: Command) -> str:
     words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
     words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
     words += [" --to-the-end"] if command.to_the_end else []
-    return "".join(words) + (" --search" if command.search else "")
+    words += [" --search"] if command.search else []
+    return "".join(words) + (f" --largest {command.largest}" if command.largest else "")

@@ -3,7 +3,6 @@
 import json as json_module
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Run, Store, train
 from lengthwise.experiments.engine import machine_words
 from lengthwise.experiments.folder import note
-from lengthwise.experiments.huang import Cell, Scale, Suite, search_runs, select, there
+from lengthwise.experiments.huang import Cell, Scale, Suite, there
+from lengthwise.experiments.published import Shape
 from lengthwise.experiments.results import COLUMNS
+from lengthwise.experiments.selection import searched
 from lengthwise.experiments.verdicts import agreement, verdicts
 from lengthwise.reporting.canvas import save_figure
 from lengthwise.reporting.huang import agreement_words, suite_figure, suite_page, suite_table
@@ -33,27 +34,40 @@ def reproduce_suite(
     output: Path,
     device: str | None,
     *,
-    search: bool,
+    grid: Sequence[Shape],
     tables: Sequence[Path],
     told: str,
     json: bool,
 ) -> None:
     """Train what is not there yet, or read it from ``tables``, then write and print what was found; ``told``
-    is the command as typed.
+    is the command as typed. Architectures are selected from the ``grid`` first, if there is one.
     """
-    if tables:
-        results = _read(tables)
-        chosen, made = there(chosen, results), f"Command: `{told}`."
-    else:
-        begun, store = time.perf_counter(), Store(output / "runs")
-        if search:
-            chosen = _selected(scale, chosen, output, device)
-        runs = [run for cell in chosen for run in cell.runs]
-        new = [run for run in runs if run not in store]
-        results = _trained(f"{suite}, {len(runs)} runs", runs, output, device)
+    begun, new, measured = time.perf_counter(), set[str](), list[pd.DataFrame]()
+    known = _read(tables) if tables else None
+
+    def measure(title: str, runs: Sequence[Run]) -> pd.DataFrame:
+        if known is not None:
+            found = known[known["run"].isin([run.id for run in runs])]
+        else:
+            store = Store(output / "runs")
+            new.update(run.id for run in runs if run not in store)
+            found = _trained(title, runs, output, device)
+        measured.append(found)
+        return found
+
+    if grid:
+        chosen = searched(chosen, scale, measure, grid)
+    if known is not None:
+        chosen = there(chosen, known)
+    runs = [run for cell in chosen for run in cell.runs]
+    measure(f"{suite}, {len(runs)} runs", runs)
+    results = pd.concat(measured, ignore_index=True)
+    if known is None:
         steps = results.groupby("run")["step"].max()
-        taken = int(sum(steps[run.id] for run in new))
+        taken = int(steps[steps.index.isin(new)].sum())
         made = Made(told, machine_words(device), len(new), time.perf_counter() - begun, taken).words()
+    else:
+        made = f"Command: `{told}`."
     table = verdicts(chosen, results)
     files = _write(suite, output, chosen, results, table, made)
     note(output, typed())
@@ -88,21 +102,6 @@ def _trained(title: str, runs: Sequence[Run], output: Path, device: str | None) 
     with progress_bars() as stage:
         steps = stage(title, sum(run.training.steps for run in runs))
         return train(runs, output=output / "runs", device=device, progress=steps)
-
-
-def _selected(scale: Scale, chosen: Sequence[Cell], output: Path, device: str | None) -> list[Cell]:
-    """The cells with the architectures that the paper's rule selects, with the seed behind theirs."""
-    found = []
-    for cell in chosen:
-        runs = search_runs(cell.task, cell.positions, scale, max(cell.seeds) + 1)
-        results = _trained(f"{cell.task.name}, {cell.positions}: the grid", runs, output, device)
-        best = select(runs, results)
-        if best is None:
-            told = "no architecture of the grid is perfect on the first bin"
-            found.append(replace(cell, runs=(), not_run=told))
-        else:
-            found.append(replace(cell, runs=tuple(best.but(seed=seed) for seed in cell.seeds), not_run=None))
-    return found
 
 
 def _write(

@@ -32,12 +32,6 @@ Scale = Literal["quick", "paper"]
 FIRST_SEED = 10_000
 """Seeds of published tables begin here: smaller ones were used in finding out what to train."""
 
-GRID = tuple(
-    Shape(layers, heads, width, rate)
-    for layers, width, heads, rate in product((1, 2, 4), (16, 64, 256), (1, 2, 4), (1e-3, 1e-4))
-)
-"""The paper's grid, the simplest first: fewest layers, then the smallest width, then the fewest heads."""
-
 MOST_LAYERS = 4
 """Architectures with more layers are not trained."""
 
@@ -56,13 +50,16 @@ FIVE = 5
 
 @dataclass(frozen=True)
 class Cell:
-    """A task with a scheme of positions: its seeds, and a run of each or why there are none."""
+    """A task with a scheme of positions: its seeds, and a run of each or why there are none; what is to be
+    known of its architecture is in ``note``.
+    """
 
     task: PredictionTask
     positions: Positions
     seeds: tuple[int, ...]
     runs: tuple[Run, ...]
     not_run: str | None = None
+    note: str = ""
 
     @property
     def published(self) -> Published | None:
@@ -158,27 +155,6 @@ def _shape(task: PredictionTask, positions: Positions, scale: Scale) -> Shape:
     return FORMAL_SHAPE if known is None or known.shape is None else known.shape
 
 
-def search_runs(
-    task: PredictionTask, positions: Positions, scale: Scale, seed: int, grid: Sequence[Shape] = GRID
-) -> list[Run]:
-    """The runs from which the paper's rule selects an architecture, the simplest first."""
-    shapes = [shape for shape in grid if positions != "rotary" or shape.width // shape.heads % 2 == 0]
-    return [run_of(task, positions, shape, scale, seed) for shape in shapes]
-
-
-def select(runs: Sequence[Run], results: pd.DataFrame) -> Run | None:
-    """The paper's choice: among the runs that are perfect on the first bin, the best on the second, and the
-    first of them in this order if several are. None if no run is perfect. The last bin has no part in it.
-    """
-    _, second, *_ = runs[0].test_lengths
-    table = accuracies(results).set_index("run")
-    perfect = table.loc[table["perfect"], f"accuracy_{second}"].to_dict()
-    if not perfect:
-        return None
-    best = max(perfect.values())
-    return next(run for run in runs if perfect.get(run.id) == best)
-
-
 def there(chosen: Sequence[Cell], results: pd.DataFrame) -> list[Cell]:
     """The cells, those with runs that these results lack as not run."""
     known = set(results["run"])
@@ -217,6 +193,7 @@ def outcomes(chosen: Sequence[Cell], results: pd.DataFrame) -> pd.DataFrame:
                 "steps": float(own["steps"].median()),
                 "shape": f"{model.layers}/{model.heads}/{model.width}",
                 "learning_rate": cell.runs[0].decoder.training.learning_rate,
+                "note": cell.note,
                 "generalises": bool(own[bins[-1]].median() >= ENOUGH),
             }
         rows.append(row)

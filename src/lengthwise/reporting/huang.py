@@ -158,8 +158,9 @@ def suite_page(suite: Suite, table: pd.DataFrame, made: str) -> str:
             continue
         spread = " / ".join(_spread(row, n) for n in (1, 2, 3))
         five = _shares(row, "five") or f"only {row['perfect']:.0f}"
+        note = f" ({row['note']})" if row["note"] else ""
         lines.append(
-            f"{cell} {row['shape']}, {row['learning_rate']:g} | "
+            f"{cell} {row['shape']}, {row['learning_rate']:g}{note} | "
             f"{row['steps']:,.0f} | {row['perfect']:.0f} of {row['seeds']:.0f} | {spread} | {five} | "
             f"{published} |"
         )
