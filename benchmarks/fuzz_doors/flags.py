@@ -202,6 +202,7 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
         positions=["none", "x"],
         seeds=NUMBERS,
         regulariser=NUMBERS,
+        clip=NUMBERS,
         tables=NAMES,
     ),
     "explore": _of(capped={"--port": ["-1", "x", "70000", "1" + "0" * 30, "nan", ""]}),

@@ -22,6 +22,7 @@ GOOD: dict[str, list[Any]] = {
     "learning_rate": [1e-3, 1],
     "weight_decay": [0, 0.1],
     "regulariser": [0, 1e-4],
+    "clip": [0, 1.0],
     "rounding": ["none", "tf32", "bfloat16"],
     "positions": ["none", "learned", "rotary", "alibi", "sinusoidal", "randomised", "relative"],
     "precision": [lw.Infinite(), lw.Finite(8)],

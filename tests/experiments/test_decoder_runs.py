@@ -1,6 +1,7 @@
 """Runs of decoders: their identity, their ensembles, their rows, and that nothing kills them."""
 
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 import lengthwise as lw
 from lengthwise.experiments import decoders, engine
+from lengthwise.experiments.audit import audit
 from lengthwise.experiments.decoders import bytes_of, most_together
-from lengthwise.experiments.engine import plan, run_ensemble
+from lengthwise.experiments.engine import plan, run_ensemble, train_all
 from lengthwise.experiments.run import run_from
+from lengthwise.experiments.store import DamagedRun
 from lengthwise.models.positions import SCHEMES
 from lengthwise.tasks import PREDICTION_TASKS
 from lengthwise.training import start_decoders, train_decoders
@@ -104,6 +107,7 @@ def test_every_field_counts():
         {"learning_rate": 1e-3},
         {"weight_decay": 0.5},
         {"positions": "learned", "regulariser": 1.0},
+        {"clip": 1.0},
         {"seed": 1},
         {"task": lw.task("majority", size=3)},
         *(
@@ -113,6 +117,35 @@ def test_every_field_counts():
     ]
     different = {RUN.but(**change) for change in changes}
     assert len({run.id for run in different}) == len(different) >= len(changes) - 3
+
+
+def test_runs_from_before_gradients_could_be_shortened_are_still_there(tmp_path):
+    """Their specifications lack the entry. One that has another value is another run."""
+    (result,) = train_all([RUN], output=tmp_path, device="cpu")
+    folder = tmp_path / RUN.id
+    told = json.loads((folder / "spec.json").read_text())
+
+    def write():
+        (folder / "spec.json").write_text(json.dumps(told))
+        sums = [line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()]
+        hashes = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in sums]
+        lines = [f"{sha}  {name}\n" for sha, name in zip(hashes, sums, strict=True)]
+        (folder / "SHA256SUMS").write_text("".join(lines))
+
+    assert told["specification"]["training"].pop("clip") == 0.0
+    write()
+    store = lw.Store(tmp_path)
+    assert store.runs() == [RUN]
+    again = store.result(RUN)
+    pd.testing.assert_frame_equal(again.metrics, result.metrics)
+    table = store.table()
+    assert list(table["training.clip"].unique()) == [0.0]
+    pd.testing.assert_frame_equal(lw.train([RUN], output=tmp_path, device="cpu"), table)
+    assert [kept.run for kept in audit(store).runs] == [RUN]
+    told["specification"]["training"]["clip"] = 1.0
+    write()
+    with pytest.raises(DamagedRun, match="it is that of another run"):
+        store.result(RUN)
 
 
 def test_a_language_named_elsewhere_can_be_read(tmp_path):

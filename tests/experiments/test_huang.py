@@ -1,6 +1,7 @@
 """The suites of Huang et al.: what is run, and outcomes over all seeds."""
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,6 +13,8 @@ from lengthwise.experiments import huang
 from lengthwise.experiments.published import LARGEST, PUBLISHED
 from lengthwise.experiments.verdicts import agreement, verdicts
 from lengthwise.tasks import ALGORITHMIC, FORMAL
+
+REPRODUCTIONS = Path(__file__).parents[2] / "docs/reproductions/huang"
 
 
 def test_every_published_cell_is_on_the_side_of_its_program():
@@ -50,6 +53,25 @@ def test_cells_at_the_papers_scale():
     assert [run.evaluation.stop for run in (whole.runs[0], usual.runs[0])] == [False, True]
     assert whole.published == usual.published
     assert {run.id for run in whole.runs}.isdisjoint(run.id for run in usual.runs)
+
+
+def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
+    def clips(*given, **changes):
+        return {run.decoder.training.clip for cell in huang.cells(*given, **changes) for run in cell.runs}
+
+    for scale in ("quick", "paper"):
+        assert (clips("algorithmic", scale), clips("formal", scale)) == ({1.0}, {0.0})
+        assert clips("algorithmic", scale, clip=0) == clips("algorithmic", scale, clip=0.0) == {0.0}
+        assert clips("formal", scale, clip=0.5) == {0.5}
+
+
+def test_committed_results_are_those_of_todays_runs():
+    """Results from before gradients could be shortened among them: their ids have not changed."""
+    for name, changes in (("algorithmic", {"clip": 0}), ("formal", {})):
+        known = {*pd.read_parquet(REPRODUCTIONS / f"{name}-1.parquet", columns=["run"])["run"]}
+        runs = [run for cell in huang.cells(name, "paper", **changes) for run in cell.runs]
+        assert known <= {run.id for run in runs}
+        assert known
 
 
 def test_quick_cells_have_nothing_published_of_other_lengths():

@@ -119,7 +119,7 @@ def inputs(task):
     if name_of(task) in ("sort", "copy-unique"):
         return [word for n in range(1, task.tokens + 1) for word in permutations(task.letters, n)]
     longest = {2: 10, 3: 6, 4: 6}[len(task.letters)]
-    return [w for n in range(task.shortest, longest + 1) for w in product(task.letters, repeat=n)]
+    return [w for n in task.lengths(0, longest) for w in product(task.letters, repeat=n)]
 
 
 def name_of(task):

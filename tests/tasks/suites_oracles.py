@@ -113,7 +113,8 @@ def legal(name, symbols):
     if name == "binary-majority":
         return not tie(symbols)
     if name == "binary-majority-interleaved":
-        return len(symbols) >= 3 and not any(tie(symbols[start::3]) for start in range(3))
+        whole = len(symbols) >= 3 and len(symbols) % 3 == 0
+        return whole and not any(tie(symbols[start::3]) for start in range(3))
     if name == "majority":
         often = sorted((symbols.count(letter) for letter in set(symbols)), reverse=True)
         return len(often) == 1 or often[0] > often[1]

@@ -1,5 +1,6 @@
 """Adam over a stack against PyTorch's own Adam, one model and one parameter at a time."""
 
+import pytest
 import torch
 
 import lengthwise as lw
@@ -81,6 +82,40 @@ def test_weight_decay_is_that_of_adamw():
     for model in range(2):
         for index, value in enumerate(stack.weights(model).values()):
             torch.testing.assert_close(value, own[model][index].detach(), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("clip", [0.7, 3.0, 1e6])
+def test_long_gradients_are_shortened_model_by_model(clip):
+    """To a norm over all of a model's parameters, against PyTorch's own, one model at a time; a model whose
+    gradient is short, zero or not finite changes nothing for the others.
+    """
+    roles = {"a": Role((3, 2), 1.0, 1.0), "b": Role((4,), 1.0, 1.0), "c": Role((), 1.0, 1.0)}
+    sizes = [1.0, 1e-3, 0.0, float("inf"), 30.0]
+    stack = Stack(roles, [torch.Generator().manual_seed(seed) for seed in range(5)], dtype=torch.float64)
+    random = torch.Generator().manual_seed(5)
+    expected = []
+    for index, size in enumerate(sizes):
+        own = [parameter[index] for parameter in stack.parameters.values()]
+        for parameter, stacked in zip(own, stack.parameters.values(), strict=True):
+            gradient = size * torch.randn(parameter.shape, generator=random, dtype=torch.float64)
+            gradient[...] = torch.where(gradient.isnan(), torch.zeros_like(gradient), gradient)
+            assert stacked.grad is not None
+            stacked.grad[index] = gradient
+        alone = [torch.zeros_like(parameter).requires_grad_() for parameter in own]
+        for parameter, stacked in zip(alone, stack.parameters.values(), strict=True):
+            assert stacked.grad is not None
+            parameter.grad = stacked.grad[index].clone()
+        before = float(torch.nn.utils.clip_grad_norm_(alone, clip))
+        assert 0 < before < float("inf") or size in (0.0, float("inf"))
+        expected.append([parameter.grad for parameter in alone])
+    stack.shorten_gradients(clip)
+    for index, size in enumerate(sizes):
+        if size == float("inf"):
+            continue
+        for gradient, stacked in zip(expected[index], stack.parameters.values(), strict=True):
+            assert stacked.grad is not None
+            # PyTorch divides by the norm plus 1e-6.
+            torch.testing.assert_close(stacked.grad[index], gradient, rtol=2e-6, atol=0)
 
 
 def test_models_that_leave_take_their_state_with_them():

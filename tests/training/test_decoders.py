@@ -60,16 +60,19 @@ def plain_loss(task, module, stream, model):
 
 
 @pytest.mark.parametrize(
-    ("task", "model", "regulariser"),
+    ("task", "model", "regulariser", "clip"),
     [
-        (COPY, TINY, 0.0),
-        (COPY, TINY, 30.0),
-        (BinaryMajorityTask(), DecoderModel(width=4), 0.0),
-        (LanguageTask(expression="(ab)*c"), DecoderModel(width=4, positions="rotary"), 0.0),
+        (COPY, TINY, 0.0, 0.0),
+        (COPY, TINY, 30.0, 0.0),
+        (COPY, TINY, 30.0, 1e-2),
+        (BinaryMajorityTask(), DecoderModel(width=4), 0.0, 0.0),
+        (LanguageTask(expression="(ab)*c"), DecoderModel(width=4, positions="rotary"), 0.0, 0.1),
     ],
 )
-def test_training_is_that_of_a_plain_loop(task, model, regulariser):
-    """The same batches through modules and PyTorch's AdamW, one model at a time; all but vectors decay."""
+def test_training_is_that_of_a_plain_loop(task, model, regulariser, clip):
+    """The same batches through modules and PyTorch's AdamW, one model at a time; all but vectors decay. A
+    gradient that is clipped is the whole one, with that of the regulariser.
+    """
     steps, rates, decay = 4, (1e-2, 1e-3), 0.5
     ensemble = start_decoders(model, task, range(2), 9, dtype=torch.float64)
     with torch.no_grad():  # so that no part of a gradient is lost in Adam's eps
@@ -84,8 +87,9 @@ def test_training_is_that_of_a_plain_loop(task, model, regulariser):
     data, with_tokens = (
         FreshData(own, task, length=5, batch=3, seeds=range(2)) for own in (ensemble, uncounted(model, task))
     )
+    shortened = 0
     with Workers(2) as workers:
-        adam = StackAdam(ensemble.stack, rates, BETAS, decay)
+        adam = StackAdam(ensemble.stack, rates, BETAS, decay, clip)
         step = step_of(adam, Backward(ensemble, task, regulariser, workers))
         for number in range(steps):
             batch = data.take(workers)
@@ -95,10 +99,12 @@ def test_training_is_that_of_a_plain_loop(task, model, regulariser):
                 loss = plain_loss(task, module, batch, index)
                 assert float(losses[index]) == pytest.approx(float(loss.detach()), rel=1e-9)
                 (loss + regulariser * plain_regulariser(module, regulariser)).backward()
+                shortened += shorten(module, clip)
                 for group in optimiser.param_groups:
                     group["lr"] = rates[index] * linear(number, steps)
                 optimiser.step()
                 optimiser.zero_grad()
+    assert shortened > 0 or not clip
     for index, module in enumerate(modules):
         for name, value in ensemble.stack.weights(index).items():
             expected = module.weight(name).detach().clone()
@@ -108,6 +114,17 @@ def test_training_is_that_of_a_plain_loop(task, model, regulariser):
                 assert value[keys].abs().max() < 1e-6
                 expected[keys] = value[keys]
             torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-9)
+
+
+def shorten(module, longest):
+    """Whether the gradient was longer than this, and so made as long."""
+    gradients = [own.grad for own in module.parameters() if own.grad is not None]
+    norm = sum(float(own.square().sum()) for own in gradients) ** 0.5
+    if not longest or norm <= longest:
+        return False
+    for own in gradients:
+        own.mul_(longest / norm)
+    return True
 
 
 def plain_regulariser(module, factor):
@@ -136,11 +153,12 @@ def assert_same_results(found, expected):
 
 
 @pytest.mark.parametrize(
-    ("task", "model"), [(COPY, TINY), (BinaryMajorityTask(), DecoderModel(width=8, heads=2))]
+    ("task", "model", "clip"),
+    [(COPY, TINY, 0.0), (COPY, TINY, 0.5), (BinaryMajorityTask(), DecoderModel(width=8, heads=2), 0.0)],
 )
-def test_a_result_does_not_depend_on_the_neighbours(task, model):
+def test_a_result_does_not_depend_on_the_neighbours(task, model, clip):
     """After 100 steps, in float64: models of several seeds and rates together, alone, in another order."""
-    trainings = of_seeds(range(4))
+    trainings = of_seeds(range(4), clip=clip)
     whole = {"evaluation": dataclasses.replace(QUICK, stop=False), "dtype": torch.float64}
     together = train_decoders(model, task, trainings, **whole)
     backwards = train_decoders(model, task, trainings[::-1], **whole)[::-1]
@@ -183,8 +201,9 @@ def test_who_leaves_changes_nothing_for_the_others():
         assert_same_results(result, alone)
 
 
-def test_a_diverging_model_leaves_the_others_alone():
-    trainings = of_seeds(range(2), steps=30)
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+def test_a_diverging_model_leaves_the_others_alone(clip):
+    trainings = of_seeds(range(2), steps=30, clip=clip)
     wild = [dataclasses.replace(trainings[0], learning_rate=1e30), trainings[1]]
     calm = train_decoders(TINY, COPY, trainings, QUICK, dtype=torch.float64)
     beside = train_decoders(TINY, COPY, wild, QUICK, dtype=torch.float64)
@@ -397,6 +416,8 @@ def test_mistakes(monkeypatch):
         {"length": -1},
         {"weight_decay": -1.0},
         {"regulariser": float("nan")},
+        {"clip": -1.0},
+        {"clip": float("inf")},
         {"rounding": "half"},
     ):
         with pytest.raises(ValueError, match="must be"):

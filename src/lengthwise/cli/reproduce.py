@@ -46,6 +46,8 @@ class Command:
     """Of a suite: so many seeds of every cell (None: 5, at the quick scale 3)."""
     regulariser: float = 0.0
     """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4)."""
+    clip: float | None = None
+    """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1; formal: 0)."""
     to_the_end: bool = False
     """Of a suite: train all steps, also of models that are perfect on the first bin."""
     search: bool = False
@@ -63,9 +65,9 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
-        if command.search and (command.regulariser or command.to_the_end):
+        if command.search and (command.regulariser or command.to_the_end or command.clip is not None):
             raise ValueError(
-                "--search selects as the paper did: give it without --regulariser and --to-the-end"
+                "--search selects as the paper did: give it without --regulariser, --clip and --to-the-end"
             )
         if command.largest is not None and not command.search:
             raise ValueError("--largest is for a search: give it with --search")
@@ -80,6 +82,7 @@ def run(command: Command) -> None:
             seeds=seeds,
             seed=huang.FIRST_SEED if command.seed is None else command.seed,
             regulariser=command.regulariser,
+            clip=command.clip,
             to_the_end=command.to_the_end,
         )
         told = f"lengthwise reproduce {name}{_flags(command)}"
@@ -95,8 +98,9 @@ def run(command: Command) -> None:
             json=command.json,
         )
         return
-    for flag in ("tasks", "positions", "seeds", "regulariser", "to_the_end", "search", "largest", "tables"):
-        if getattr(command, flag):
+    only = ("tasks", "positions", "seeds", "regulariser", "clip", "to_the_end", "search", "largest", "tables")
+    for flag in only:
+        if getattr(command, flag) != getattr(Command, flag):
             raise ValueError(
                 f"--{flag.replace('_', '-')} is for the suites algorithmic and formal; {name} has none"
             )
@@ -115,6 +119,7 @@ def _flags(command: Command) -> str:
     ]
     words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
     words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
+    words += [f" --clip {command.clip:g}"] if command.clip is not None else []
     words += [" --to-the-end"] if command.to_the_end else []
     words += [" --search"] if command.search else []
     return "".join(words) + (f" --largest {command.largest}" if command.largest else "")

@@ -81,6 +81,8 @@ class DecoderCommand(Command):
     """Of matrices and tables."""
     regulariser: float = 0.0
     """The factor on the squared logits of learned positions that is added to the loss."""
+    clip: float = 0.0
+    """The norm that a gradient is shortened to if it is longer (0: never)."""
     rounding: Rounding = "none"
     """What a GPU may round, to be faster."""
     ends: tuple[int, ...] = (50, 100, 150)

@@ -23,6 +23,10 @@ from lengthwise.training.decoders import check_trainings
 SPECIFICATION = {"limit": 4, "decoder": 1}
 """Raised whenever the same specification would give other results, so that old ones are not reused."""
 
+LATER = {"training": {"clip": 0.0}}
+"""Entries that specifications did not always have, and what stands for how it was before. Ids leave this
+out, so that older runs keep theirs."""
+
 MOST_SEEDS = 10_000
 """No experiment repeats a run with more."""
 
@@ -97,6 +101,10 @@ class Run:
         """The hash of the specification: the same on every machine and in every process."""
         return identity(SPECIFICATION[self.family], self.specification())
 
+    def is_told_by(self, specification: Any) -> bool:
+        """Whether this is its specification, maybe an older version's."""
+        return identity(SPECIFICATION[self.family], specification) == self.id
+
     @property
     def test_lengths(self) -> tuple[int, ...]:
         """Where this run is measured; of a decoder, the last length of each bin."""
@@ -145,10 +153,21 @@ KINDS: dict[Family, dict[str, type[Any]]] = {
 """Of what kind the parts of a run are, beside its task."""
 
 
-def identity(version: int, specification: Mapping[str, Any]) -> str:
+def identity(version: int, specification: Any) -> str:
     """The id of a run with this specification, by the rules of this version of them."""
-    text = json.dumps([version, specification], sort_keys=True, separators=(",", ":"))
+    text = json.dumps([version, _as_before(specification)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_before(specification: Any) -> Any:
+    """A specification without what is left out of ids; anything else as it is."""
+    if not isinstance(specification, Mapping):
+        return specification
+    told = dict(specification)
+    for part, later in LATER.items():
+        if isinstance(entries := told.get(part), Mapping):
+            told[part] = {k: value for k, value in entries.items() if k not in later or value != later[k]}
+    return told
 
 
 def vary(baseline: Run, **changes: Iterable[Any]) -> list[Run]:

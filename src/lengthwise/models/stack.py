@@ -95,6 +95,15 @@ class Stack:
                 new.append(gradient)
         torch._foreach_add_(sums, new)  # pyright: ignore[reportPrivateImportUsage]
 
+    def shorten_gradients(self, longest: float) -> None:
+        """Scale every model's gradient, over all its parameters, to this norm if it is longer."""
+        blocks = [block for _, block in self._blocks(self.gradients)]
+        parts = [torch.linalg.vector_norm(block.reshape(len(block), -1), dim=1) for block in blocks]
+        norm_M = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+        factor_M = (longest / norm_M).clamp_max(1)  # 1 where the norm is 0
+        for block in blocks:
+            block.mul_(factor_M.view(-1, *(1,) * (block.dim() - 1)))
+
     def keep(self, models: Sequence[int], *others: Tensor) -> list[Tensor]:
         """Go on with some of the models alone, in the order given; the gradients are cleared. Returns the
         same models' parts of other buffers that are laid out like ``values``.

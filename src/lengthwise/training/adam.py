@@ -17,7 +17,8 @@ class StackAdam:
 
     The direction is written into a buffer that starts each step at zero, so that any pattern of rates
     costs one multiplication. With ``weight_decay`` it is AdamW: before each step, a parameter shrinks by the
-    share rate * schedule * weight_decay * the decay of its role, apart from the direction.
+    share rate * schedule * weight_decay * the decay of its role, apart from the direction. With ``clip``, a
+    model's gradient is first shortened to this norm if it is longer.
     """
 
     def __init__(
@@ -26,8 +27,9 @@ class StackAdam:
         learning_rates: Sequence[float],
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
+        clip: float = 0.0,
     ) -> None:
-        self.stack = stack
+        self.stack, self._clip = stack, clip
         self.rates = stack.spread(learning_rates)
         self.decay = None
         if weight_decay:
@@ -50,6 +52,8 @@ class StackAdam:
 
     def step(self) -> None:
         """Move every model by its rates times the schedule, and clear the gradients."""
+        if self._clip:
+            self.stack.shorten_gradients(self._clip)
         self._adam.step()
         with torch.no_grad():
             if self.decay is not None:

@@ -27,6 +27,8 @@ class DecoderTraining:
     - ``length``: inputs have lengths that are uniform among those of the task up to this;
     - ``weight_decay``: of matrices and tables (embeddings among them), not of biases and LayerNorm weights;
     - ``regulariser``: the factor on ``DecoderEnsemble.position_logits`` that is added to the loss;
+    - ``clip``: a model's gradient, that of the regulariser included, is shortened to this norm if it is
+      longer; 0 for never;
     - ``rounding``: what a GPU may round, see ``Rounding``;
     - ``seed`` decides both the first weights and the data.
     """
@@ -39,6 +41,7 @@ class DecoderTraining:
     regulariser: float = 0.0
     rounding: Rounding = "none"
     seed: int = 0
+    clip: float = 0.0
 
     def __post_init__(self) -> None:
         whole(self.length, "training length", 0, LONGEST_INPUT)
@@ -46,7 +49,7 @@ class DecoderTraining:
         whole(self.batch, "batch", 1, MOST_SEQUENCES)
         check_seed(self.seed)
         object.__setattr__(self, "learning_rate", positive(self.learning_rate, "learning_rate"))
-        for name in ("weight_decay", "regulariser"):
+        for name in ("weight_decay", "regulariser", "clip"):
             object.__setattr__(self, name, at_least_zero(getattr(self, name), name))
         if not isinstance(self.rounding, str) or self.rounding not in get_args(Rounding):
             known = ", ".join(get_args(Rounding))

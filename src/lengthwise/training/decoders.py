@@ -101,7 +101,8 @@ def train_decoders(
     first, seeds = trainings[0], [own.seed for own in trainings]
     longest = max(first.length, *evaluation.ends)
     ensemble = start_decoders(model, task, seeds, longest, device, dtype)
-    adam = StackAdam(ensemble.stack, [own.learning_rate for own in trainings], BETAS, first.weight_decay)
+    rates = [own.learning_rate for own in trainings]
+    adam = StackAdam(ensemble.stack, rates, BETAS, first.weight_decay, first.clip)
     data = FreshData(ensemble, task, length=first.length, batch=first.batch, seeds=seeds)
     tests = readings_of_bins(ensemble, task, evaluation)
     records = [Record(index) for index in range(len(trainings))]

@@ -17,7 +17,12 @@ from lengthwise.reporting.words import power_of_ten
 SETTING = "setting"
 """The column that names a row's setting."""
 
-ENTRIES = {"ends": "bins up to", "every": "steps between measurements", "stop": "stop when perfect"}
+ENTRIES = {
+    "clip": "gradients shortened to",
+    "ends": "bins up to",
+    "every": "steps between measurements",
+    "stop": "stop when perfect",
+}
 """What entries of a specification are called where their names say too little."""
 
 FEW = 4

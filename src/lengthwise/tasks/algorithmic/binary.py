@@ -83,8 +83,8 @@ class BinaryMajorityTask(StreamTask):
 class InterleavedMajorityTask(StreamTask):
     """The majority bits of three strings: of x_1 x_4 x_7 ..., of x_2 x_5 x_8 ... and of x_3 x_6 x_9 ...
 
-    Each string is one of binary majority, with a number of 0 of its own. An input may have any length from 3
-    on: where it is no multiple of 3, the first strings are one bit longer.
+    Each string is one of binary majority, with a number of 0 of its own. All are equally long, so that
+    lengths of inputs are multiples of 3.
     """
 
     name: ClassVar[str] = "binary-majority-interleaved"
@@ -100,6 +100,10 @@ class InterleavedMajorityTask(StreamTask):
         """One bit a string."""
         return STRINGS
 
+    def lengths(self, low: int, high: int) -> tuple[int, ...]:
+        """Multiples of 3."""
+        return tuple(length for length in super().lengths(low, high) if length % STRINGS == 0)
+
     @property
     def theory(self) -> Theory:
         """The strings are told apart by positions modulo 3, the answers by the distance to the separator."""
@@ -111,30 +115,23 @@ class InterleavedMajorityTask(StreamTask):
 
     def chances(self, batch: int, high: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """For the number of 0 of every string, and for the order of its bits."""
-        each = -(-high // STRINGS)
-        return uniform(batch, STRINGS, generator=generator), uniform(
-            batch, STRINGS, each, generator=generator
-        )
+        order = uniform(batch, STRINGS, high // STRINGS, generator=generator)
+        return uniform(batch, STRINGS, generator=generator), order
 
     def inputs(self, *noise: Tensor, high: int) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B"]]:
         """Bits."""
         lengths, counts, orders = noise
-        sizes = _sizes(lengths)
-        return _bits(_uneven(sizes, counts), sizes, orders).mT.flatten(1)[:, :high], lengths
+        sizes = (lengths // STRINGS).unsqueeze(1).expand(-1, STRINGS)
+        bits = _bits(_uneven(sizes, counts), sizes, orders).mT.flatten(1)
+        return torch.nn.functional.pad(bits, (0, high % STRINGS)), lengths
 
     def answer(
         self, inputs: Int[Tensor, "B N"], sizes: Int[Tensor, "B"]
     ) -> tuple[Int[Tensor, "B W"], Int[Tensor, "B"]]:
         """The majorities, that of the first string first."""
-        missing = -inputs.shape[1] % STRINGS
-        strings = torch.nn.functional.pad(inputs, (0, missing)).unflatten(1, (-1, STRINGS)).mT
-        return _ones_win(strings, _sizes(sizes)), torch.full_like(sizes, STRINGS)
-
-
-def _sizes(lengths: Int[Tensor, "B"]) -> Int[Tensor, "B 3"]:
-    """How long the strings of inputs of these lengths are."""
-    first = torch.arange(STRINGS, device=lengths.device)
-    return (lengths.unsqueeze(1) + (STRINGS - 1) - first) // STRINGS
+        strings = inputs[:, : inputs.shape[1] // STRINGS * STRINGS].unflatten(1, (-1, STRINGS)).mT
+        each = (sizes // STRINGS).unsqueeze(1).expand(-1, STRINGS)
+        return _ones_win(strings, each), torch.full_like(sizes, STRINGS)
 
 
 @dataclass(frozen=True, kw_only=True)
