@@ -9,11 +9,17 @@ from instances import build
 from scipy import stats
 
 import lengthwise as lw
+from lengthwise.models import stack as stack_module
+from lengthwise.models.attention import attend as plain_attend
 from lengthwise.models.decoder import DecoderModel
 from lengthwise.models.limit import LimitEnsemble
+from lengthwise.models.mup import Role
+from lengthwise.models.positions import slopes
+from lengthwise.models.stack import Stack
 from lengthwise.sequences import Summary, counts, prefix_counts, summarize
 from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
 from lengthwise.tasks.formal import LanguageTask
+from lengthwise.training import adam as adam_module
 from lengthwise.training import decoder_data, start_ensemble
 from lengthwise.training.adam import StackAdam
 from lengthwise.training.data import count_batches
@@ -104,6 +110,7 @@ DECODERS = [
     (CopyUniqueTask(tokens=9), DecoderModel(layers=2, width=16, positions="learned")),
     (CopyUniqueTask(tokens=9), DecoderModel(layers=2, width=16, positions="relative")),
     (LanguageTask(expression="(ab)*c"), DecoderModel(layers=2, width=16, heads=2, positions="rotary")),
+    (CopyUniqueTask(tokens=9), DecoderModel(layers=3, width=16, positions="alibi")),
 ]
 
 
@@ -145,10 +152,21 @@ def test_groups_change_nothing(task, model, monkeypatch):
     assert grouped > 10
 
 
+def same_gradients(inputs, found, expected, small):
+    """Values, and the gradients of their sum with random weights, against those in float64."""
+    towards = [torch.randn(y.shape, dtype=torch.float64, device="cuda") for y in expected]
+    gradients = [
+        torch.autograd.grad(sum((y.double() * w).sum() for y, w in zip(ys, towards, strict=True)), inputs)
+        for ys in (found, expected)
+    ]
+    for own, other in zip((*found, *gradients[0]), (*expected, *gradients[1]), strict=True):
+        assert own.shape == other.shape
+        assert (own - other).norm() <= small * other.norm()
+
+
 @pytest.mark.parametrize("shape", [(1, 5, 256), (3, 1, 16), (2, 3000, 48), (5, 700, 1024)])
 @pytest.mark.parametrize("rounded", [torch.float32, torch.bfloat16])
 def test_fused_operations_are_the_plain_ones(shape, rounded):
-    """Values and gradients, against float64."""
     from lengthwise.models import fused, layers
 
     assert layers._has_triton()
@@ -160,36 +178,114 @@ def test_fused_operations_are_the_plain_ones(shape, rounded):
 
     stream, row, bias = drawn(*shape), drawn(models, 1, width), drawn(models, width)
     branch = drawn(*shape).detach().to(rounded).requires_grad_()
-    towards = drawn(*shape).double(), drawn(*shape).double()
+    norm = drawn(models, width), drawn(models, width)
 
-    def plain_norm(*added):
+    def plain_norm(*added, norm=None):
         total = sum(part.double() for part in added)
-        return total, torch.nn.functional.layer_norm(total, (width,))
+        y = torch.nn.functional.layer_norm(total, (width,))
+        return total, y if norm is None else y * norm[0].double().unsqueeze(1) + norm[1].double().unsqueeze(1)
 
-    cases = [
-        ((stream,), (fused.normed(stream, rounded),), plain_norm(stream)[1:]),
-        (
-            (stream, branch, bias),
-            fused.joined_normed(stream, branch, bias, rounded),
-            plain_norm(stream, branch, bias.unsqueeze(1)),
-        ),
-        (
-            (branch, row),
-            (fused.bias_gelu(branch, row),),
-            (torch.nn.functional.gelu(branch.double() + row.double(), approximate="tanh"),),
-        ),
-    ]
+    small = 3e-6 if rounded == torch.float32 else 6e-3
+    same_gradients([stream], [fused.normed(stream, None, rounded)], plain_norm(stream)[1:], small)
+    scaled = fused.normed(stream, norm, rounded)
+    same_gradients([stream, *norm], [scaled], plain_norm(stream, norm=norm)[1:], small)
+    for own in (None, norm):
+        found = fused.joined_normed(stream, branch, bias, own, rounded)
+        expected = plain_norm(stream, branch, bias.unsqueeze(1), norm=own)
+        same_gradients([stream, branch, bias, *(own or ())], found, expected, small)
+    gelu = torch.nn.functional.gelu(branch.double() + row.double(), approximate="tanh")
+    same_gradients([branch, row], [fused.bias_gelu(branch, row)], [gelu], small)
     table, rows = drawn(models, 37, width), torch.randint(35, shape[:2], generator=random, device="cuda")
     own = torch.stack([part[at] for part, at in zip(table.double(), rows, strict=True)])
-    cases.append(((table,), (fused.looked_up(table, rows),), (own,)))
-    for inputs, found, expected in cases:
-        gradients = [
-            torch.autograd.grad(sum((y * w).sum() for y, w in zip(ys, towards, strict=False)), inputs)
-            for ys in (found, expected)
+    same_gradients([table], [fused.looked_up(table, rows)], [own], 3e-6)
+
+
+@pytest.mark.parametrize("alibi", [False, True])
+@pytest.mark.parametrize("log_scaling", [False, True])
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "heads", "width"),
+    [
+        ([(3, 7, 9), (2, 1, 1)], 2, 8),
+        ([(2, 33, 64), (4, 5, 17)], 4, 64),
+        ([(1, 150, 302), (2, 65, 65)], 1, 20),
+        ([(2, 70, 129)], 2, 128),
+    ],
+)
+@pytest.mark.parametrize("rounded", [torch.float32, torch.bfloat16])
+def test_fused_attention_is_the_plain_one(rounded, sizes, heads, width, placed, log_scaling, alibi):
+    """Of streams in groups; at places in any order, some more than once."""
+    from lengthwise.models.fused_attention import attend
+
+    random = torch.Generator("cuda").manual_seed(len(sizes) * width)
+    if not placed:
+        sizes = [(streams, keys, keys) for streams, _, keys in sizes]
+    queries, keys = (sum(one[0] * one[at] for one in sizes) for at in (1, 2))
+    columns = heads * width
+
+    def drawn(*shape):
+        return torch.randn(shape, generator=random, device="cuda")
+
+    parts = [(queries, columns), (keys, 2 * columns)] if placed else [(queries, 3 * columns)]
+    inputs = []
+    for rows, n in parts:
+        inputs += [drawn(2, rows, n).to(rounded).requires_grad_(), drawn(2, 1, n).requires_grad_()]
+    places, slope = None, slopes(heads, torch.device("cuda"), torch.float32) if alibi else None
+    if placed:
+        drawn_places = [
+            torch.randint(own, (2, streams * asked), generator=random, device="cuda")
+            for streams, asked, own in sizes
         ]
-        for own, other in zip((*found, *gradients[0]), (*expected, *gradients[1]), strict=True):
-            small = 3e-6 if own.dtype == torch.float32 and rounded == torch.float32 else 6e-3
-            assert (own - other).norm() <= small * other.norm()
+        places = torch.cat(drawn_places, 1)
+    given = tuple(inputs[:2]), tuple(inputs[2:]) if placed else None
+    found = attend(*given, tuple(sizes), places, slope, heads=heads, log_scaling=log_scaling)
+
+    own, *other = (
+        rows.double() + bias.double() for rows, bias in zip(inputs[::2], inputs[1::2], strict=True)
+    )
+    mixed, first_query, first_key = [], 0, 0
+    for streams, asked, known in sizes:
+        last_query, last_key = first_query + streams * asked, first_key + streams * known
+        query = own[:, first_query:last_query].unflatten(1, (streams, asked))
+        at = None
+        if placed:
+            key, value = other[0][:, first_key:last_key].unflatten(1, (streams, known)).chunk(2, -1)
+            at = places[:, first_query:last_query].unflatten(1, (streams, asked))
+        else:
+            query, key, value = query.chunk(3, -1)
+        split = (part.unflatten(-1, (heads, width)) for part in (query, key, value))
+        scheme = "alibi" if alibi else "none"
+        result = plain_attend(*split, at, scheme=scheme, log_scaling=log_scaling, by_bucket=None)
+        mixed.append(result.flatten(3).flatten(1, 2))
+        first_query, first_key = last_query, last_key
+    small = 1e-5 if rounded == torch.float32 else 2e-2
+    same_gradients(inputs, [found], [torch.cat(mixed, 1)], small)
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.5])
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_fused_steps_are_those_of_pytorch(decay, clip, monkeypatch):
+    """Gradients of many sizes, shortened or not; models leave, and a state is loaded."""
+    roles = {"a": Role((70, 90), 1.0, 1.0, decay=1.0), "b": Role((4,), 1.0, 2.0), "c": Role((), 1.0, 1.0)}
+    found = []
+    for own in (True, False):
+        for module in (adam_module, stack_module):
+            monkeypatch.setattr(module, "fuses", lambda _, own=own: own)
+        generators = [torch.Generator().manual_seed(seed) for seed in range(4)]
+        stack = Stack(roles, generators, device="cuda")
+        adam = StackAdam(stack, [1e-2, 1e-3, 1e-1, 1e-2], BETAS, decay, clip)
+        random = torch.Generator("cuda").manual_seed(3)
+        for step in range(30):
+            adam.set_schedule(linear(step, 30))
+            drawn = torch.randn(stack.gradients.shape, generator=random, device="cuda")
+            stack.gradients.copy_(drawn * 10 ** (step % 5 - 3))
+            adam.step()
+            assert not stack.gradients.any()
+            if step == 10:
+                adam.keep([2, 0, 3])
+                adam.load({name: value.clone() for name, value in adam.state().items()})
+        found.append(stack.values)
+    torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=3e-6)
 
 
 @pytest.mark.parametrize(("task", "model"), DECODERS[1:])

@@ -203,6 +203,7 @@ SHAPES: dict[str, tuple[Any, Values, Values]] = {
         seeds=NUMBERS,
         regulariser=NUMBERS,
         clip=NUMBERS,
+        until=["perfect", "x"],
         tables=NAMES,
     ),
     "explore": _of(capped={"--port": ["-1", "x", "70000", "1" + "0" * 30, "nan", ""]}),

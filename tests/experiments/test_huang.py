@@ -48,11 +48,20 @@ def test_cells_at_the_papers_scale():
     regularised = huang.cells("algorithmic", "paper", tasks=["majority"], regulariser=1e-4)
     factors = {cell.positions: cell.runs[0].decoder.training.regulariser for cell in regularised}
     assert factors == {"learned": 1e-4, "none": 0.0, "rotary": 0.0, "alibi": 0.0}
-    (whole,) = huang.cells("formal", "paper", tasks=["dyck-2"], schemes=["none"], to_the_end=True)
-    (usual,) = huang.cells("formal", "paper", tasks=["dyck-2"], schemes=["none"])
-    assert [run.evaluation.stop for run in (whole.runs[0], usual.runs[0])] == [False, True]
-    assert whole.published == usual.published
-    assert {run.id for run in whole.runs}.isdisjoint(run.id for run in usual.runs)
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_models_stop_when_they_are_perfect_in_the_algorithmic_suite_alone(scale):
+    def stops(cells):
+        return {run.evaluation.stop for cell in cells for run in cell.runs}
+
+    for suite, usual, other in (("algorithmic", "perfect", "end"), ("formal", "end", "perfect")):
+        cells, same, changed = (huang.cells(suite, scale, until=until) for until in (None, usual, other))
+        assert (stops(cells), stops(changed)) == ({usual == "perfect"}, {other == "perfect"})
+        for cell, alike, unlike in zip(cells, same, changed, strict=True):
+            assert cell == alike
+            assert cell.published == unlike.published
+            assert {run.id for run in cell.runs}.isdisjoint(run.id for run in unlike.runs)
 
 
 def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
@@ -67,7 +76,7 @@ def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
 
 def test_committed_results_are_those_of_todays_runs():
     """Results from before gradients could be shortened among them: their ids have not changed."""
-    for name, changes in (("algorithmic", {"clip": 0}), ("formal", {})):
+    for name, changes in (("algorithmic", {"clip": 0}), ("formal", {"until": "perfect"})):
         known = {*pd.read_parquet(REPRODUCTIONS / f"{name}-1.parquet", columns=["run"])["run"]}
         runs = [run for cell in huang.cells(name, "paper", **changes) for run in cell.runs]
         assert known <= {run.id for run in runs}

@@ -48,8 +48,9 @@ class Command:
     """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4)."""
     clip: float | None = None
     """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1; formal: 0)."""
-    to_the_end: bool = False
-    """Of a suite: train all steps, also of models that are perfect on the first bin."""
+    until: Literal["perfect", "end"] | None = None
+    """Of a suite: train a model until it is perfect on the first bin, or to the end in any case (None:
+    perfect; formal: end)."""
     search: bool = False
     """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
     largest: str | None = None
@@ -65,9 +66,9 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
-        if command.search and (command.regulariser or command.to_the_end or command.clip is not None):
+        if command.search and (command.regulariser or command.until or command.clip is not None):
             raise ValueError(
-                "--search selects as the paper did: give it without --regulariser, --clip and --to-the-end"
+                "--search selects as the paper did: give it without --regulariser, --clip and --until"
             )
         if command.largest is not None and not command.search:
             raise ValueError("--largest is for a search: give it with --search")
@@ -83,7 +84,7 @@ def run(command: Command) -> None:
             seed=huang.FIRST_SEED if command.seed is None else command.seed,
             regulariser=command.regulariser,
             clip=command.clip,
-            to_the_end=command.to_the_end,
+            until=command.until,
         )
         told = f"lengthwise reproduce {name}{_flags(command)}"
         reproduce_suite(
@@ -98,7 +99,7 @@ def run(command: Command) -> None:
             json=command.json,
         )
         return
-    only = ("tasks", "positions", "seeds", "regulariser", "clip", "to_the_end", "search", "largest", "tables")
+    only = ("tasks", "positions", "seeds", "regulariser", "clip", "until", "search", "largest", "tables")
     for flag in only:
         if getattr(command, flag) != getattr(Command, flag):
             raise ValueError(
@@ -120,6 +121,6 @@ def _flags(command: Command) -> str:
     words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
     words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
     words += [f" --clip {command.clip:g}"] if command.clip is not None else []
-    words += [" --to-the-end"] if command.to_the_end else []
+    words += [f" --until {command.until}"] if command.until else []
     words += [" --search"] if command.search else []
     return "".join(words) + (f" --largest {command.largest}" if command.largest else "")

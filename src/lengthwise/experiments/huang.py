@@ -5,8 +5,9 @@ overlap (``paper``); ``quick`` has bins up to 20, 40 and 60, smaller models and 
 minutes on two CPU cores. All seeds count. The paper ran seeds until five were perfect on the first bin and
 dropped the others; what that gives stands beside.
 
-Gradients of the algorithmic suite are shortened to the norm 1, as the published code does by its trainer's
-default; those of the formal one are not.
+As in the published code, gradients of the algorithmic suite are shortened to the norm 1 (its trainer's
+default) and a model stops when it is perfect on the first bin; those of the formal one are not shortened, and
+it trains to the end.
 
 A cell is a task with a scheme. Where the paper names the architecture that it selected from its grid, and
 this has at most four layers, it is trained here; for rotary positions and ALiBi, that of learned positions.
@@ -31,6 +32,7 @@ from lengthwise.training import DecoderEvaluation, DecoderTraining
 
 Suite = Literal["algorithmic", "formal"]
 Scale = Literal["quick", "paper"]
+Until = Literal["perfect", "end"]
 
 FIRST_SEED = 10_000
 """Seeds of published tables begin here: smaller ones were used in finding out what to train."""
@@ -38,11 +40,16 @@ FIRST_SEED = 10_000
 CLIP: Mapping[Suite, float] = {"algorithmic": 1.0, "formal": 0.0}
 """What a model's gradient is shortened to."""
 
+UNTIL: Mapping[Suite, Until] = {"algorithmic": "perfect", "formal": "end"}
+"""Whether a model stops when it is perfect on the first bin, while its learning rate is still high."""
+
 MOST_LAYERS = 4
 """Architectures with more layers are not trained."""
 
 FORMAL_SHAPE = Shape(2, 2, 64)
-"""For languages, of which no selected architectures are known."""
+"""For languages: which architectures were selected is not known; the published code looked for them among 1,
+2 and 4 layers of width 32 and 64 with 1, 2 and 4 heads (and 6 layers for some).
+"""
 
 ENOUGH = 0.7
 """A cell generalises if the median seed is right on this share of the last bin. Every published cell with a
@@ -85,12 +92,12 @@ def cells(
     seed: int = FIRST_SEED,
     regulariser: float = 0.0,
     clip: float | None = None,
-    to_the_end: bool = False,
+    until: Until | None = None,
 ) -> list[Cell]:
     """The cells of a suite, of all its tasks and schemes at this scale unless some are named; with the
-    paper's regulariser of learned positions, if its factor is not 0 (there, 1e-4), and with gradients
-    shortened to ``clip``, 0 for never, if not to what is usual in the suite. The paper stops a model that is
-    perfect on the first bin, when its learning rate is still high; ``to_the_end`` does not.
+    paper's regulariser of learned positions, if its factor is not 0 (there, 1e-4); and, if not as is usual
+    in the suite, with gradients shortened to ``clip``, 0 for never, and trained ``until`` a model is perfect
+    on the first bin, or to the end.
     """
     known = ALGORITHMIC if suite == "algorithmic" else FORMAL
     for name in tasks or ():
@@ -113,7 +120,7 @@ def cells(
         task, model, training, evaluation = run.decoder
         factor = regulariser if model.positions == "learned" else 0.0
         longest = training.clip if clip is None else clip
-        stop = evaluation.stop and not to_the_end
+        stop = evaluation.stop if until is None else until == "perfect"
         training = replace(training, regulariser=factor, clip=longest)
         return Run(task, model, training, replace(evaluation, stop=stop))
 
@@ -141,12 +148,13 @@ QUICK_SHAPE = Shape(2, 2, 32)
 def run_of(task: PredictionTask, positions: Positions, shape: Shape, scale: Scale, seed: int) -> Run:
     """One model of this shape, trained in the way of this scale."""
     model = DecoderModel(layers=shape.layers, heads=shape.heads, width=shape.width, positions=positions)
-    clip = CLIP["algorithmic" if task.name in ALGORITHMIC else "formal"]
-    usual = DecoderTraining(learning_rate=shape.learning_rate, clip=clip, seed=seed)
+    suite: Suite = "algorithmic" if task.name in ALGORITHMIC else "formal"
+    usual = DecoderTraining(learning_rate=shape.learning_rate, clip=CLIP[suite], seed=seed)
+    evaluation = DecoderEvaluation(stop=UNTIL[suite] == "perfect")
     if scale == "quick":
-        evaluation = DecoderEvaluation(ends=(20, 40, 60), sequences=500, every=500)
+        evaluation = replace(evaluation, ends=(20, 40, 60), sequences=500, every=500)
         return Run(task, model, replace(usual, length=20, steps=3000), evaluation)
-    return Run(task, model, replace(usual, rounding="bfloat16"), DecoderEvaluation())
+    return Run(task, model, replace(usual, rounding="bfloat16"), evaluation)
 
 
 def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range) -> Cell:

@@ -19,6 +19,7 @@ from torch import Tensor
 from lengthwise._checks import whole
 from lengthwise._messages import shown
 from lengthwise.models.decoder_forward import Shape, Streams, fold, forward_counts, forward_streams
+from lengthwise.models.layers import fuses
 from lengthwise.models.mup import Role
 from lengthwise.models.positions import BUCKETS, DEVIATION, SCHEMES, Positions, sinusoids
 from lengthwise.models.stack import Stack
@@ -154,7 +155,8 @@ class DecoderEnsemble:
 
     def weights(self) -> dict[str, Tensor]:
         """What the forward passes take of the parameters; their gradients reach these."""
-        return fold(self.stack.parameters, self.model.layers, counted=self.counted)
+        norms = self.counted or not fuses(self.stack.values)  # kernels of our own have them for nothing
+        return fold(self.stack.parameters, self.model.layers, counted=self.counted, norms=norms)
 
     def forward(
         self,

@@ -16,7 +16,18 @@ from torch import Tensor
 
 from lengthwise.models import native
 from lengthwise.models.attention import attend
-from lengthwise.models.layers import folded, gelu_linear, joined_normed, linear, looked_up, normed, picked
+from lengthwise.models.layers import (
+    Norm,
+    Products,
+    folded,
+    fuses_attention,
+    gelu_linear,
+    joined_normed,
+    linear,
+    looked_up,
+    normed,
+    picked,
+)
 from lengthwise.models.positions import Positions, slopes
 from lengthwise.models.token_counts import TokenCounts, attend_by_counts
 
@@ -46,27 +57,36 @@ class Shape(NamedTuple):
     waves: Float[Tensor, "P d"] | None
 
 
-def fold(parameters: Mapping[str, Tensor], layers: int, *, counted: bool) -> dict[str, Tensor]:
-    """The parameters, with the weights of every LayerNorm folded into the matrix behind it.
+def fold(
+    parameters: Mapping[str, Tensor], layers: int, *, counted: bool, norms: bool = True
+) -> dict[str, Tensor]:
+    """The parameters, with the weights of every LayerNorm folded into the matrix behind it, unless ``norms``
+    are to stay.
 
     The last layer's queries are made apart from its keys and values, unless tokens are counted.
     """
     weights = dict(parameters)
-    for layer in range(layers):
-        for name in (f"layers.{layer}.attention", f"layers.{layer}.mlp"):
-            norm, shift = weights.pop(f"{name}_norm"), weights.pop(f"{name}_norm_bias")
-            matrix, bias = weights[f"{name}_in"], weights[f"{name}_in_bias"]
-            weights[f"{name}_in"], weights[f"{name}_in_bias"] = folded(norm, shift, matrix, bias)
+    weights["readout"] = weights.get("readout", weights["embedding"]).mT
+    if norms:
+        for layer in range(layers):
+            for name in (f"layers.{layer}.attention", f"layers.{layer}.mlp"):
+                _fold(weights, f"{name}_norm", f"{name}_in")
+        _fold(weights, "norm", "readout")
+    else:
+        weights |= {name: weights[name].unsqueeze(1) for name in weights if name.endswith("_in_bias")}
     if not counted:
         last = f"layers.{layers - 1}"
         for name in ("in", "in_bias"):
-            query, key, value = weights.pop(f"{last}.attention_{name}").chunk(3, -1)
-            weights[f"{last}.query_{name}"] = query
-            weights[f"{last}.key_value_{name}"] = torch.cat([key, value], -1)
-    matrix = weights.get("readout", weights["embedding"]).mT
-    norm, shift = weights.pop("norm"), weights.pop("norm_bias")
-    weights["readout"], weights["readout_bias"] = folded(norm, shift, matrix, None)
+            own = weights.pop(f"{last}.attention_{name}")
+            query, key_value = own.split([own.shape[-1] // 3, own.shape[-1] // 3 * 2], -1)
+            weights[f"{last}.query_{name}"], weights[f"{last}.key_value_{name}"] = query, key_value
     return weights
+
+
+def _fold(weights: dict[str, Tensor], norm: str, matrix: str) -> None:
+    """Of one LayerNorm."""
+    own = weights.pop(norm), weights.pop(f"{norm}_bias")
+    weights[matrix], weights[f"{matrix}_bias"] = folded(*own, weights[matrix], weights.get(f"{matrix}_bias"))
 
 
 def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Float[Tensor, "M N C"]:
@@ -76,7 +96,7 @@ def forward_streams(shape: Shape, weights: Weights, groups: Sequence[Streams]) -
     places alone.
     """
     x_MNd = _embedded(shape, weights, groups)
-    normed_MNd = normed(x_MNd)
+    normed_MNd = normed(x_MNd, _norm(weights, "layers.0.attention_norm"))
     for layer in range(shape.layers - 1):
         x_MNd, normed_MNd = _layer(shape, _of_layer(weights, layer), x_MNd, normed_MNd, groups)
     normed_MNd = _last_layer(shape, _of_layer(weights, shape.layers - 1), x_MNd, normed_MNd, groups)
@@ -97,10 +117,19 @@ def forward_counts(shape: Shape, weights: Weights, counts: TokenCounts) -> Float
 
 
 def _of_layer(weights: Weights, layer: int) -> Weights:
-    """The weights of one layer, by their names in it, and those that all layers share."""
-    start = f"layers.{layer}."
+    """The weights of one layer, by their names in it, those that all layers share, and the LayerNorm behind
+    it, if there is one.
+    """
+    start, behind = f"layers.{layer}.", f"layers.{layer + 1}.attention_norm"
     own = {name.removeprefix(start): weight for name, weight in weights.items() if name.startswith(start)}
+    if norm := _norm(weights, behind) or _norm(weights, "norm"):
+        own |= zip(("next_norm", "next_norm_bias"), norm, strict=True)
     return own | {name: weights[name] for name in ("by_bucket",) if name in weights}
+
+
+def _norm(weights: Weights, name: str) -> Norm | None:
+    """A LayerNorm that is not folded."""
+    return (weights[name], weights[f"{name}_bias"]) if name in weights else None
 
 
 def _embedded(shape: Shape, weights: Weights, groups: Sequence[Streams]) -> Float[Tensor, "M N d"]:
@@ -121,37 +150,40 @@ def _layer(
     shape: Shape, weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, groups: Sequence[Streams]
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """One layer, at every token: the residual stream behind it, and its normalised rows."""
-    rows_MNn = _onto(weights, "attention", normed_MNd)
-    return _joined(weights, x_MNd, _mixed(shape, weights, rows_MNn, None, groups))
+    mixed_MNd = _mixed(shape, weights, _onto(weights, "attention", normed_MNd), None, groups)
+    return _joined(weights, x_MNd, mixed_MNd)
 
 
 def _last_layer(
     shape: Shape, weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, groups: Sequence[Streams]
 ) -> Float[Tensor, "M rows d"]:
     """One layer, at the places: the normalised rows behind it, which are not rounded."""
-    key_value_MNn = _onto(weights, "key_value", normed_MNd)
+    keys_values = _onto(weights, "key_value", normed_MNd)
     x_MNd = picked(x_MNd, _place_rows(groups))
-    query_MNd = _onto(weights, "query", normed(x_MNd))
-    mixed_MNd = _mixed(shape, weights, query_MNd, key_value_MNn, groups)
+    queries = _onto(weights, "query", normed(x_MNd, _norm(weights, "attention_norm")))
+    mixed_MNd = _mixed(shape, weights, queries, keys_values, groups)
     return _joined(weights, x_MNd, mixed_MNd, exact=True)[1]
 
 
-def _onto(weights: Weights, name: str, normed_MNd: Tensor) -> Tensor:
-    return linear(normed_MNd, weights[f"{name}_in"], weights[f"{name}_in_bias"])
+def _onto(weights: Weights, name: str, normed_MNd: Tensor) -> Products:
+    return Products(normed_MNd, weights[f"{name}_in"], weights[f"{name}_in_bias"])
 
 
 def _mixed(
-    shape: Shape, weights: Weights, own: Tensor, other: Tensor | None, groups: Sequence[Streams]
+    shape: Shape, weights: Weights, own: Products, other: Products | None, groups: Sequence[Streams]
 ) -> Float[Tensor, "M N d"]:
     """Attention of all groups. There is a query at every token, with its key and value behind it, or, if
-    there are ``other`` rows with these, at every place.
+    there are ``other`` products with these, at every place.
     """
     into = shape.heads, weights["attention_out"].shape[-1] // shape.heads
-    if native.suits(own) and shape.positions not in ("rotary", "relative"):
-        return _mixed_natively(shape, own, other, groups, into)
-    parts = _split(own, [group.tokens if other is None else group.places for group in groups], into)
+    if shape.positions not in ("rotary", "relative"):
+        if native.suits(own.x):
+            return _mixed_natively(shape, own, other, groups, into)
+        if fuses_attention(own.x, into[1]):
+            return _mixed_on_gpu(shape, own, other, groups)
+    parts = _split(linear(*own), [group.tokens if other is None else group.places for group in groups], into)
     if other is not None:
-        keys_values = _split(other, [group.tokens for group in groups], into)
+        keys_values = _split(linear(*other), [group.tokens for group in groups], into)
         parts = [part + more for part, more in zip(parts, keys_values, strict=True)]
     mixed = [
         attend(
@@ -169,45 +201,73 @@ def _mixed(
 
 
 def _mixed_natively(
-    shape: Shape, own: Tensor, other: Tensor | None, groups: Sequence[Streams], into: tuple[int, int]
+    shape: Shape, own: Products, other: Products | None, groups: Sequence[Streams], into: tuple[int, int]
 ) -> Float[Tensor, "M N d"]:
     """The same, by the library of C."""
-    sizes, places = [], None
-    for tokens, at, _ in groups:
-        sizes.append((tokens.shape[1], (tokens if other is None else at).shape[2], tokens.shape[2]))
-    if other is not None:
-        places = _rows([group.places for group in groups]).int()
-        other = other.unflatten(-1, (-1, *into))
-    slope_H = slopes(shape.heads, own.device, own.dtype) if shape.positions == "alibi" else None
+    keys_values = None if other is None else linear(*other).unflatten(-1, (-1, *into))
+    places = None if other is None else _rows([group.places for group in groups]).int()
     return native.attend(
-        own.unflatten(-1, (-1, *into)),
-        other,
-        torch.tensor(sizes, dtype=torch.int32),
+        linear(*own).unflatten(-1, (-1, *into)),
+        keys_values,
+        torch.tensor(_sizes(other, groups), dtype=torch.int32),
         places,
-        slope_H,
+        _slopes(shape, own.x.device),
         log_scaling=shape.log_scaling,
     )
+
+
+def _mixed_on_gpu(
+    shape: Shape, own: Products, other: Products | None, groups: Sequence[Streams]
+) -> Float[Tensor, "M N d"]:
+    """The same, by one kernel, which also adds the biases."""
+    from lengthwise.models import fused_attention
+
+    return fused_attention.attend(
+        (own.x @ own.matrix, own.bias),
+        None if other is None else (other.x @ other.matrix, other.bias),
+        tuple(_sizes(other, groups)),
+        None if other is None else _rows([group.places for group in groups]),
+        _slopes(shape, own.x.device),
+        heads=shape.heads,
+        log_scaling=shape.log_scaling,
+    )
+
+
+def _sizes(other: Products | None, groups: Sequence[Streams]) -> list[tuple[int, int, int]]:
+    """Of each group, how many streams there are, and how many queries and keys each has."""
+    return [
+        (tokens.shape[1], (tokens if other is None else places).shape[2], tokens.shape[2])
+        for tokens, places, _ in groups
+    ]
+
+
+def _slopes(shape: Shape, device: torch.device) -> Float[Tensor, " H"] | None:
+    """What ALiBi takes off the logits, in float32."""
+    return slopes(shape.heads, device, torch.float32) if shape.positions == "alibi" else None
 
 
 def _joined(
     weights: Weights, x_MNd: Tensor, mixed_MNd: Tensor, *, exact: bool = False
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """The residual stream after attention and the MLP, and its normalised rows."""
-    joined = joined_normed(x_MNd, mixed_MNd, weights["attention_out"], weights["attention_out_bias"])
-    return _mlp(weights, *joined, exact=exact)
+    out = weights["attention_out"], weights["attention_out_bias"]
+    return _mlp(weights, *joined_normed(x_MNd, mixed_MNd, *out, _norm(weights, "mlp_norm")), exact=exact)
 
 
 def _mlp(
     weights: Weights, x_MNd: Tensor, normed_MNd: Tensor, *, exact: bool
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     hidden_MNn = gelu_linear(normed_MNd, weights["mlp_in"], weights["mlp_in_bias"])
-    return joined_normed(x_MNd, hidden_MNn, weights["mlp_out"], weights["mlp_out_bias"], exact=exact)
+    out = weights["mlp_out"], weights["mlp_out_bias"]
+    return joined_normed(x_MNd, hidden_MNn, *out, _norm(weights, "next_norm"), exact=exact)
 
 
 def _readout(weights: Weights, normed_MNd: Tensor) -> Float[Tensor, "M N C"]:
     """Logits, which are not rounded even where the products of the layers are."""
     with torch.autocast(normed_MNd.device.type, enabled=False):
         # Rows run along the last axis in memory: what is then done to a few classes of each is faster.
+        if "readout_bias" not in weights:
+            return (weights["readout"].mT @ normed_MNd.mT).mT
         return torch.baddbmm(weights["readout_bias"].mT, weights["readout"].mT, normed_MNd.mT).mT
 
 

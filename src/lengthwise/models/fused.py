@@ -1,6 +1,7 @@
 """What lies between the matrix products of a decoder, on a GPU: one kernel for each of three things.
 
-- A branch joins the residual stream, whose rows are then normalised: s = x + p + b, y = (s - mean s) / std s.
+- A branch joins the residual stream, whose rows are then normalised:
+  s = x + p + b, y = w (s - mean s) / std s + c.
 - GELU of a product and its bias, in the tanh form.
 - Rows looked up in a table. What costs is their gradient, a sum for each row of the table.
 
@@ -36,22 +37,22 @@ SLOPE, CUBIC = tl.constexpr(layers.SLOPE), tl.constexpr(layers.CUBIC)
 PROGRAMS = 1056
 """About so many programs work at a time: eight for each multiprocessor of a large GPU."""
 
-TILE = 4096
-"""So many numbers a program holds at a time."""
+TILE, SMALL_TILE = 4096, 1024
+"""So many numbers a program holds at a time, the fewer where it also adds up several gradients."""
 
 SLOTS = 16
 """So many rows of a table a program looks for."""
 
 
-def _kernel(function: Callable[..., None]) -> Any:
+def kernel(function: Callable[..., None]) -> Any:
     """A kernel of this text; what checks annotations in tests would hide the text from Triton."""
     return triton.jit(inspect.unwrap(function))
 
 
-@_kernel
+@kernel
 def _norm_forward(
-    stream, branch, bias, summed, normed, mean, scale, N, K,
-    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr,
+    stream, branch, bias, weight, shift, summed, normed, mean, scale, N, K,
+    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr, SCALES: tl.constexpr,
 ):  # fmt: skip
     model, share = tl.program_id(0), tl.program_id(1)
     column = tl.arange(0, COLUMNS)
@@ -59,6 +60,11 @@ def _norm_forward(
     added = tl.zeros([COLUMNS], tl.float32)
     if JOINS:
         added += tl.load(bias + model * d + column, mask=inside, other=0.0).to(tl.float32)
+    w = tl.full([COLUMNS], 1.0, tl.float32)
+    c = tl.zeros([COLUMNS], tl.float32)
+    if SCALES:
+        w = tl.load(weight + model * d + column, mask=inside, other=0.0).to(tl.float32)
+        c = tl.load(shift + model * d + column, mask=inside, other=0.0).to(tl.float32)
     for start in range(share * ROWS, N, K * ROWS):
         row = start + tl.arange(0, ROWS)
         mask = (row < N)[:, None] & inside[None, :]
@@ -71,21 +77,29 @@ def _norm_forward(
         centre = tl.sum(x, 1) / d
         away = tl.where(mask, x - centre[:, None], 0.0)
         inverse = 1 / tl.sqrt(tl.sum(away * away, 1) / d + EPSILON)
-        tl.store(normed + place, away * inverse[:, None], mask=mask)
+        y = away * inverse[:, None] * w[None, :] + c[None, :]
+        tl.store(normed + place, y, mask=mask)
         tl.store(mean + at, centre, mask=row < N)
         tl.store(scale + at, inverse, mask=row < N)
 
 
-@_kernel
+@kernel
 def _norm_backward(
-    summed, mean, scale, of_summed, of_normed, of_stream, of_branch, of_bias, N, K,
-    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr,
+    summed, mean, scale, weight, of_summed, of_normed, of_stream, of_branch, sums, N, K,
+    d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, JOINS: tl.constexpr, SCALES: tl.constexpr,
 ):  # fmt: skip
-    """With y normalised, ds = dx + scale (dy - mean dy - y mean(y dy)), and its sums by share."""
+    """With y normalised, dy its gradient: ds = dx + scale (dy - mean dy - y mean(y dy)). By share, the sums
+    of what goes to the bias, to w and to c.
+    """
     model, share = tl.program_id(0), tl.program_id(1)
     column = tl.arange(0, COLUMNS)
     inside = column < d
-    total = tl.zeros([COLUMNS], tl.float32)
+    of_bias = tl.zeros([ROWS, COLUMNS], tl.float32)  # summed along rows once, in the end
+    of_weight = tl.zeros([ROWS, COLUMNS], tl.float32)
+    of_shift = tl.zeros([ROWS, COLUMNS], tl.float32)
+    w = tl.full([COLUMNS], 1.0, tl.float32)
+    if SCALES:
+        w = tl.load(weight + model * d + column, mask=inside, other=0.0).to(tl.float32)
     for start in range(share * ROWS, N, K * ROWS):
         row = start + tl.arange(0, ROWS)
         mask = (row < N)[:, None] & inside[None, :]
@@ -96,18 +110,27 @@ def _norm_backward(
         x = tl.load(summed + place, mask=mask, other=0.0).to(tl.float32)
         y = tl.where(mask, (x - centre[:, None]) * inverse[:, None], 0.0)
         dy = tl.load(of_normed + place, mask=mask, other=0.0).to(tl.float32)
+        if SCALES:
+            of_weight += dy * y
+            of_shift += dy
+            dy *= w[None, :]
         along = tl.sum(dy * y, 1) / d
         change = (dy - (tl.sum(dy, 1) / d)[:, None] - y * along[:, None]) * inverse[:, None]
         if JOINS:
             change += tl.load(of_summed + place, mask=mask, other=0.0).to(tl.float32)
             tl.store(of_branch + place, change, mask=mask)
-            total += tl.sum(tl.where(mask, change, 0.0), 0)
+            of_bias += tl.where(mask, change, 0.0)
         tl.store(of_stream + place, change, mask=mask)
+    to = sums + (model * K + share) * d + column
+    each = tl.num_programs(0) * K * d
     if JOINS:
-        tl.store(of_bias + (model * K + share) * d + column, total, mask=inside)
+        tl.store(to, tl.sum(of_bias, 0), mask=inside)
+    if SCALES:
+        tl.store(to + each, tl.sum(of_weight, 0), mask=inside)
+        tl.store(to + 2 * each, tl.sum(of_shift, 0), mask=inside)
 
 
-@_kernel
+@kernel
 def _gelu_forward(
     product, bias, out, N, K, n: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):  # fmt: skip
@@ -123,7 +146,7 @@ def _gelu_forward(
         tl.store(out + place, x * tl.sigmoid(x * (SLOPE + CUBIC * x * x)), mask=mask)
 
 
-@_kernel
+@kernel
 def _gelu_backward(
     product, bias, of_out, of_product, of_bias, N, K,
     n: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -147,7 +170,7 @@ def _gelu_backward(
     tl.store(of_bias + (model * K + share) * n + column, total, mask=inside)
 
 
-@_kernel
+@kernel
 def _table_backward(
     rows, of_out, of_table, N, K, S,
     d: tl.constexpr, ROWS: tl.constexpr, SLOTS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -174,38 +197,47 @@ def _table_backward(
 class _JoinedNormed(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, stream: Tensor, branch: Tensor | None, bias: Tensor | None, rounded: torch.dtype
+        ctx: Any,
+        stream: Tensor,
+        branch: Tensor | None,
+        bias: Tensor | None,
+        weight: Tensor | None,
+        shift: Tensor | None,
+        rounded: torch.dtype,
     ) -> tuple[Tensor, Tensor] | Tensor:
         stream = stream.contiguous()
         models, rows, width = stream.shape
         normed = torch.empty_like(stream, dtype=rounded)
         mean, scale = stream.new_empty(2, models * rows).unbind()
-        joins = branch is not None
+        joins, scales = branch is not None, weight is not None
         summed = torch.empty_like(stream) if joins else stream
-        given = (branch.contiguous(), bias.contiguous()) if joins and bias is not None else (stream, stream)
+        given = [stream if part is None else part.contiguous() for part in (branch, bias, weight, shift)]
         grid, sizes = _laid_out(models, rows, width)
-        _norm_forward[grid](stream, *given, summed, normed, mean, scale, rows, grid[1], **sizes, JOINS=joins)
-        ctx.save_for_backward(summed, mean, scale)
-        ctx.joins, ctx.rounded = joins, branch.dtype if joins else stream.dtype
+        kinds = {"JOINS": joins, "SCALES": scales}
+        _norm_forward[grid](stream, *given, summed, normed, mean, scale, rows, grid[1], **sizes, **kinds)
+        ctx.save_for_backward(summed, mean, scale, given[2])
+        ctx.kinds, ctx.rounded = kinds, stream.dtype if branch is None else branch.dtype
         return (summed, normed) if joins else normed
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        summed, mean, scale = ctx.saved_tensors
+        summed, mean, scale, weight = ctx.saved_tensors
         of_summed, of_normed = grad_outputs[0].contiguous(), grad_outputs[-1].contiguous()
         models, rows, width = summed.shape
+        joins, scales = ctx.kinds.values()
         of_stream = torch.empty_like(summed)
-        grid, sizes = _laid_out(models, rows, width)
-        of_branch = torch.empty_like(summed, dtype=ctx.rounded) if ctx.joins else of_stream
-        of_bias = summed.new_empty(models, grid[1], width)
+        grid, sizes = _laid_out(models, rows, width, tile=SMALL_TILE)
+        of_branch = torch.empty_like(summed, dtype=ctx.rounded) if joins else of_stream
+        sums = summed.new_empty(3, models, grid[1], width)
         _norm_backward[grid](
-            summed, mean, scale, of_summed, of_normed, of_stream, of_branch, of_bias, rows, grid[1],
-            **sizes, JOINS=ctx.joins,
+            summed, mean, scale, weight, of_summed, of_normed, of_stream, of_branch, sums, rows, grid[1],
+            **sizes, **ctx.kinds,
         )  # fmt: skip
-        if not ctx.joins:
-            return of_stream, None, None, None
-        return of_stream, of_branch, of_bias.sum(1), None
+        of_bias, of_weight, of_shift = sums.sum(2).unbind() if joins or scales else (None,) * 3
+        joined = (of_branch, of_bias) if joins else (None, None)
+        scaled = (of_weight, of_shift) if scales else (None, None)
+        return of_stream, *joined, *scaled, None
 
 
 class _BiasGelu(torch.autograd.Function):
@@ -255,27 +287,34 @@ class _LookedUp(torch.autograd.Function):
         return of_table.sum(1), None
 
 
-def _laid_out(models: int, rows: int, width: int, name: str = "d") -> tuple[tuple[int, int], dict[str, int]]:
+def _laid_out(
+    models: int, rows: int, width: int, name: str = "d", tile: int = TILE
+) -> tuple[tuple[int, int], dict[str, int]]:
     """How many programs there are for each model, and the sizes of what one holds."""
     columns = triton.next_power_of_2(width)
-    at_once = max(1, TILE // columns)
+    at_once = max(1, tile // columns)
     shares = max(1, min(-(-rows // at_once), PROGRAMS // models))
     return (models, shares), {name: width, "ROWS": at_once, "COLUMNS": columns}
+
+
+Norm = tuple[Float[Tensor, "M d"], Float[Tensor, "M d"]]
+"""What normalised rows are multiplied by, and what is then added."""
 
 
 def joined_normed(
     stream: Float[Tensor, "M N d"],
     branch: Float[Tensor, "M N d"],
     bias: Float[Tensor, "M d"],
+    norm: Norm | None,
     rounded: torch.dtype,
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """The stream with what joins it, and its normalised rows, rounded."""
-    return _JoinedNormed.apply(stream, branch, bias, rounded)  # pyright: ignore[reportReturnType]
+    return _JoinedNormed.apply(stream, branch, bias, *(norm or (None, None)), rounded)  # pyright: ignore[reportReturnType]
 
 
-def normed(stream: Float[Tensor, "M N d"], rounded: torch.dtype) -> Float[Tensor, "M N d"]:
+def normed(stream: Float[Tensor, "M N d"], norm: Norm | None, rounded: torch.dtype) -> Float[Tensor, "M N d"]:
     """Normalised rows, rounded."""
-    return _JoinedNormed.apply(stream, None, None, rounded)  # pyright: ignore[reportReturnType]
+    return _JoinedNormed.apply(stream, None, None, *(norm or (None, None)), rounded)  # pyright: ignore[reportReturnType]
 
 
 def bias_gelu(product: Float[Tensor, "M N n"], bias: Float[Tensor, "M 1 n"]) -> Float[Tensor, "M N n"]:

@@ -5,7 +5,7 @@ Axes: M model, N row, S row of a table, d and n columns.
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -20,9 +20,21 @@ CUBIC = 0.044715 * SLOPE
 """Of GELU's tanh form, 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(SLOPE x + CUBIC x^3)."""
 
 
+Norm = tuple[Float[Tensor, "M d"], Float[Tensor, "M d"]]
+"""LayerNorm's own weights and biases, where they are not folded into the matrix behind it."""
+
+
+class Products(NamedTuple):
+    """Rows, and a matrix and a bias by which they go on."""
+
+    x: Float[Tensor, "M N d"]
+    matrix: Float[Tensor, "M d n"]
+    bias: Float[Tensor, "M 1 n"]
+
+
 def looked_up(table: Float[Tensor, "M S d"], rows: Int[Tensor, "M N"]) -> Float[Tensor, "M N d"]:
     """The rows of each model's own table."""
-    if _fuses(table):
+    if fuses(table):
         from lengthwise.models import fused
 
         return fused.looked_up(table, rows)
@@ -65,12 +77,13 @@ def picked(x: Float[Tensor, "M N d"], rows: Int[Tensor, "M A"]) -> Float[Tensor,
     return x.reshape(-1, width).index_select(0, (rows + first_M1).flatten()).view(models, -1, width)
 
 
-def normed(stream: Float[Tensor, "M N d"]) -> Float[Tensor, "M N d"]:
+def normed(stream: Float[Tensor, "M N d"], norm: Norm | None = None) -> Float[Tensor, "M N d"]:
     """Normalised rows, rounded where products are."""
-    if _fuses(stream):
+    if fuses(stream):
         from lengthwise.models import fused
 
-        return fused.normed(stream, _rounded(stream))
+        return fused.normed(stream, norm, _rounded(stream))
+    assert norm is None
     if native.suits(stream):
         return native.normed(stream)
     return layer_norm(stream, stream.shape[-1:])
@@ -81,17 +94,19 @@ def joined_normed(
     x: Float[Tensor, "M N n"],
     matrix: Float[Tensor, "M n d"],
     bias: Float[Tensor, "M d"],
+    norm: Norm | None = None,
     *,
     exact: bool = False,
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """A branch x W + b added to the residual stream, and the stream's normalised rows. Where products are
     rounded, the stream is not, nor are the rows if they are to be ``exact``.
     """
-    if _fuses(stream):
+    if fuses(stream):
         from lengthwise.models import fused
 
         rounded = stream.dtype if exact else _rounded(stream)
-        return fused.joined_normed(stream, x @ matrix, bias, rounded)
+        return fused.joined_normed(stream, x @ matrix, bias, norm, rounded)
+    assert norm is None
     branch = linear(x, matrix, bias.unsqueeze(1))
     if native.suits(stream):
         return native.joined_normed(stream, branch)
@@ -104,8 +119,18 @@ def _rounded(stream: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else stream.dtype
 
 
-def _fuses(stream: Tensor) -> bool:
+def fuses(stream: Tensor) -> bool:
+    """Whether kernels of our own work on a residual stream like this, and on what belongs to it."""
     return stream.is_cuda and stream.dtype == torch.float32 and _has_triton()
+
+
+def fuses_attention(x: Float[Tensor, "M N d"], head: int) -> bool:
+    """Whether attention of heads of this width is made by one from products of such rows."""
+    if not (x.is_cuda and x.dtype == torch.bfloat16 and _has_triton()):
+        return False
+    from lengthwise.models import fused_attention
+
+    return head <= fused_attention.WIDEST
 
 
 @cache
@@ -114,7 +139,7 @@ def _has_triton() -> bool:
     try:
         from lengthwise.models import fused
 
-        fused.normed(torch.ones(1, 1, 16, device="cuda"), torch.float32)
+        fused.normed(torch.ones(1, 1, 16, device="cuda"), None, torch.float32)
     except Exception:  # whatever is missing: PyTorch's own operations do the same
         return False
     return True
@@ -144,7 +169,7 @@ def gelu_linear(
     x: Float[Tensor, "M N d"], matrix: Float[Tensor, "M d n"], bias: Float[Tensor, "M 1 n"]
 ) -> Float[Tensor, "M N n"]:
     """GELU of X W + b."""
-    if _fuses(bias):
+    if fuses(bias):
         from lengthwise.models import fused
 
         return fused.bias_gelu(x @ matrix, bias)

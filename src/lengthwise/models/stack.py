@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lengthwise.models.layers import fuses
 from lengthwise.models.mup import Role
 
 MOST_PARAMETERS = 2**31
@@ -59,6 +60,7 @@ class Stack:
         }
         for name, block in self._blocks(self.gradients):
             self.parameters[name].grad = block
+        self._chunks: Tensor | None = None
 
     def _blocks(self, buffer: Tensor):
         start = 0
@@ -97,6 +99,14 @@ class Stack:
 
     def shorten_gradients(self, longest: float) -> None:
         """Scale every model's gradient, over all its parameters, to this norm if it is longer."""
+        if fuses(self.gradients):
+            from lengthwise.models import fused_gradients
+
+            if self._chunks is None:
+                sizes = [math.prod(role.shape) for role in self.roles.values()]
+                self._chunks = fused_gradients.chunks(sizes, self.size, self.gradients.device)
+            fused_gradients.shorten(self.gradients, self._chunks, self.size, longest)
+            return
         blocks = [block for _, block in self._blocks(self.gradients)]
         parts = [torch.linalg.vector_norm(block.reshape(len(block), -1), dim=1) for block in blocks]
         norm_M = torch.linalg.vector_norm(torch.stack(parts), dim=0)

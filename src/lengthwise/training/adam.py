@@ -5,20 +5,25 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lengthwise.models.layers import fuses
 from lengthwise.models.stack import Stack
 from lengthwise.training.checkpoint import Shape
 
 KNOWN = ("step", "exp_avg", "exp_avg_sq")
-"""What PyTorch's Adam knows of the gradients so far."""
+"""What Adam knows of the gradients so far, by PyTorch's names."""
+
+EPSILON = 1e-8
+"""Added to the root of the mean square."""
 
 
 class StackAdam:
     """One fused Adam, whose rate is the schedule alone, finds the direction; the rates then scale it.
 
     The direction is written into a buffer that starts each step at zero, so that any pattern of rates
-    costs one multiplication. With ``weight_decay`` it is AdamW: before each step, a parameter shrinks by the
-    share rate * schedule * weight_decay * the decay of its role, apart from the direction. With ``clip``, a
-    model's gradient is first shortened to this norm if it is longer.
+    costs one multiplication. Where kernels of our own work, one of them does all of this. With
+    ``weight_decay`` it is AdamW: before each step, a parameter shrinks by the share rate * schedule *
+    weight_decay * the decay of its role, apart from the direction. With ``clip``, a model's gradient is first
+    shortened to this norm if it is longer.
     """
 
     def __init__(
@@ -36,15 +41,32 @@ class StackAdam:
             decays = [rate * weight_decay for rate in learning_rates]
             self.decay = stack.spread(decays, lambda role: role.rate * role.decay)
         self._schedule = torch.ones((), device=stack.values.device)
-        self._betas = betas
-        self._start()
+        self._betas, self._fused = betas, fuses(stack.values)
+        self._start({})
 
-    def _start(self) -> None:
-        self.direction = torch.zeros_like(self.stack.values)
+    def _start(self, known: dict[str, Tensor]) -> None:
+        """Know this of the gradients of the stack as it is now, or nothing."""
+        values = self.stack.values
+        if self._fused:
+            nothing = [values.new_zeros(()), torch.zeros_like(values), torch.zeros_like(values)]
+            self._own = known or dict(zip(KNOWN, nothing, strict=True))
+            return
+        self.direction = torch.zeros_like(values)
         self.direction.grad = self.stack.gradients
         self._adam = torch.optim.Adam(
-            [self.direction], lr=self._schedule, betas=self._betas, fused=True, capturable=self.rates.is_cuda
+            [self.direction],
+            lr=self._schedule,
+            betas=self._betas,
+            eps=EPSILON,
+            fused=True,
+            capturable=values.is_cuda,
         )
+        if known:
+            self._adam.state[self.direction] = known
+
+    def _known(self) -> dict[str, Tensor]:
+        """What is known; nothing before the first step, maybe."""
+        return self._own if self._fused else self._adam.state.get(self.direction, {})
 
     def set_schedule(self, share: float) -> None:
         """The share of every rate that the next steps take."""
@@ -54,6 +76,13 @@ class StackAdam:
         """Move every model by its rates times the schedule, and clear the gradients."""
         if self._clip:
             self.stack.shorten_gradients(self._clip)
+        if self._fused:
+            from lengthwise.models import fused_gradients
+
+            known = self._own["step"], self._own["exp_avg"], self._own["exp_avg_sq"]
+            given = self.stack.values, self.stack.gradients, known, self.rates, self.decay, self._schedule
+            fused_gradients.adam(*given, self._betas, EPSILON)
+            return
         self._adam.step()
         with torch.no_grad():
             if self.decay is not None:
@@ -64,19 +93,17 @@ class StackAdam:
 
     def keep(self, models: Sequence[int]) -> None:
         """Go on with some of the models alone: the stack and what is known of its gradients shrink."""
-        state = self._adam.state.pop(self.direction, {})
-        buffers = {name: value for name, value in state.items() if value.shape == self.rates.shape}
+        known = dict(self._known())
+        buffers = {name: value for name, value in known.items() if value.shape == self.rates.shape}
         decays = [] if self.decay is None else [self.decay]
         self.rates, *rest = self.stack.keep(models, self.rates, *decays, *buffers.values())
         if decays:
             self.decay = rest.pop(0)
-        self._start()
-        if state:
-            self._adam.state[self.direction] = {**state, **dict(zip(buffers, rest, strict=True))}
+        self._start(known | dict(zip(buffers, rest, strict=True)))
 
     def state(self) -> dict[str, Tensor]:
         """The weights and all that is known of their gradients, after at least one step."""
-        known = self._adam.state[self.direction]
+        known = self._known()
         return {"weights": self.stack.values, **{f"adam.{name}": known[name] for name in KNOWN}}
 
     def shapes(self, models: int | None = None) -> dict[str, Shape]:
@@ -91,6 +118,5 @@ class StackAdam:
         self.stack.values.copy_(tensors["weights"])
         known = {name: tensors[f"adam.{name}"] for name in KNOWN}
         count = known.pop("step").clone()
-        moments = {name: torch.empty_like(self.direction).copy_(value) for name, value in known.items()}
-        on_gpu = self.rates.is_cuda
-        self._adam.state[self.direction] = {"step": count.cuda() if on_gpu else count, **moments}
+        moments = {name: torch.empty_like(self.rates).copy_(value) for name, value in known.items()}
+        self._start({"step": count.to(self.rates.device), **moments})
