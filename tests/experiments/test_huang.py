@@ -51,17 +51,14 @@ def test_cells_at_the_papers_scale():
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
-def test_models_stop_when_they_are_perfect_in_the_algorithmic_suite_alone(scale):
-    def stops(cells):
-        return {run.evaluation.stop for cell in cells for run in cell.runs}
-
-    for suite, usual, other in (("algorithmic", "perfect", "end"), ("formal", "end", "perfect")):
-        cells, same, changed = (huang.cells(suite, scale, until=until) for until in (None, usual, other))
-        assert (stops(cells), stops(changed)) == ({usual == "perfect"}, {other == "perfect"})
-        for cell, alike, unlike in zip(cells, same, changed, strict=True):
-            assert cell == alike
-            assert cell.published == unlike.published
-            assert {run.id for run in cell.runs}.isdisjoint(run.id for run in unlike.runs)
+@pytest.mark.parametrize("suite", ["algorithmic", "formal"])
+def test_models_stop_when_they_are_perfect_or_train_to_the_end(suite, scale):
+    usual, whole = huang.cells(suite, scale), huang.cells(suite, scale, until="end")
+    for cells, stop in ((usual, True), (whole, False)):
+        assert {run.evaluation.stop for cell in cells for run in cell.runs} == {stop}
+    for cell, other in zip(usual, whole, strict=True):
+        assert cell.published == other.published
+        assert {run.id for run in cell.runs}.isdisjoint(run.id for run in other.runs)
 
 
 def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
@@ -76,7 +73,7 @@ def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
 
 def test_committed_results_are_those_of_todays_runs():
     """Results from before gradients could be shortened among them: their ids have not changed."""
-    for name, changes in (("algorithmic", {"clip": 0}), ("formal", {"until": "perfect"})):
+    for name, changes in (("algorithmic", {"clip": 0}), ("formal", {})):
         known = {*pd.read_parquet(REPRODUCTIONS / f"{name}-1.parquet", columns=["run"])["run"]}
         runs = [run for cell in huang.cells(name, "paper", **changes) for run in cell.runs]
         assert known <= {run.id for run in runs}

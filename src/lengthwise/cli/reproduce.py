@@ -48,9 +48,8 @@ class Command:
     """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4)."""
     clip: float | None = None
     """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1; formal: 0)."""
-    until: Literal["perfect", "end"] | None = None
-    """Of a suite: train a model until it is perfect on the first bin, or to the end in any case (None:
-    perfect; formal: end)."""
+    until: Literal["perfect", "end"] = "perfect"
+    """Of a suite: train a model until it is perfect on the first bin, or to the end in any case."""
     search: bool = False
     """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
     largest: str | None = None
@@ -66,7 +65,8 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
-        if command.search and (command.regulariser or command.until or command.clip is not None):
+        whole = command.until == "end"
+        if command.search and (command.regulariser or whole or command.clip is not None):
             raise ValueError(
                 "--search selects as the paper did: give it without --regulariser, --clip and --until"
             )
@@ -121,6 +121,6 @@ def _flags(command: Command) -> str:
     words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
     words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
     words += [f" --clip {command.clip:g}"] if command.clip is not None else []
-    words += [f" --until {command.until}"] if command.until else []
+    words += [" --until end"] if command.until == "end" else []
     words += [" --search"] if command.search else []
     return "".join(words) + (f" --largest {command.largest}" if command.largest else "")

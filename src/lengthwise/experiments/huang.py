@@ -5,9 +5,9 @@ overlap (``paper``); ``quick`` has bins up to 20, 40 and 60, smaller models and 
 minutes on two CPU cores. All seeds count. The paper ran seeds until five were perfect on the first bin and
 dropped the others; what that gives stands beside.
 
-As in the published code, gradients of the algorithmic suite are shortened to the norm 1 (its trainer's
-default) and a model stops when it is perfect on the first bin; those of the formal one are not shortened, and
-it trains to the end.
+Gradients of the algorithmic suite are shortened to the norm 1, as the published code does by its trainer's
+default; those of the formal one are not. In both suites a model stops when it is perfect on the first bin.
+(The published code of the formal suite does not stop.)
 
 A cell is a task with a scheme. Where the paper names the architecture that it selected from its grid, and
 this has at most four layers, it is trained here; for rotary positions and ALiBi, that of learned positions.
@@ -39,9 +39,6 @@ FIRST_SEED = 10_000
 
 CLIP: Mapping[Suite, float] = {"algorithmic": 1.0, "formal": 0.0}
 """What a model's gradient is shortened to."""
-
-UNTIL: Mapping[Suite, Until] = {"algorithmic": "perfect", "formal": "end"}
-"""Whether a model stops when it is perfect on the first bin, while its learning rate is still high."""
 
 MOST_LAYERS = 4
 """Architectures with more layers are not trained."""
@@ -92,12 +89,12 @@ def cells(
     seed: int = FIRST_SEED,
     regulariser: float = 0.0,
     clip: float | None = None,
-    until: Until | None = None,
+    until: Until = "perfect",
 ) -> list[Cell]:
     """The cells of a suite, of all its tasks and schemes at this scale unless some are named; with the
-    paper's regulariser of learned positions, if its factor is not 0 (there, 1e-4); and, if not as is usual
-    in the suite, with gradients shortened to ``clip``, 0 for never, and trained ``until`` a model is perfect
-    on the first bin, or to the end.
+    paper's regulariser of learned positions, if its factor is not 0 (there, 1e-4); and with gradients
+    shortened to ``clip``, 0 for never, if not to what is usual in the suite. A model is trained ``until`` it
+    is perfect on the first bin, when its learning rate is still high, or to the end.
     """
     known = ALGORITHMIC if suite == "algorithmic" else FORMAL
     for name in tasks or ():
@@ -120,9 +117,8 @@ def cells(
         task, model, training, evaluation = run.decoder
         factor = regulariser if model.positions == "learned" else 0.0
         longest = training.clip if clip is None else clip
-        stop = evaluation.stop if until is None else until == "perfect"
         training = replace(training, regulariser=factor, clip=longest)
-        return Run(task, model, training, replace(evaluation, stop=stop))
+        return Run(task, model, training, replace(evaluation, stop=until == "perfect"))
 
     found = [_cell(PREDICTION_TASKS[name](), scheme, scale, every) for name, scheme in pairs]
     return [replace(cell, runs=tuple(map(changed, cell.runs))) for cell in found]
@@ -150,11 +146,10 @@ def run_of(task: PredictionTask, positions: Positions, shape: Shape, scale: Scal
     model = DecoderModel(layers=shape.layers, heads=shape.heads, width=shape.width, positions=positions)
     suite: Suite = "algorithmic" if task.name in ALGORITHMIC else "formal"
     usual = DecoderTraining(learning_rate=shape.learning_rate, clip=CLIP[suite], seed=seed)
-    evaluation = DecoderEvaluation(stop=UNTIL[suite] == "perfect")
     if scale == "quick":
-        evaluation = replace(evaluation, ends=(20, 40, 60), sequences=500, every=500)
+        evaluation = DecoderEvaluation(ends=(20, 40, 60), sequences=500, every=500)
         return Run(task, model, replace(usual, length=20, steps=3000), evaluation)
-    return Run(task, model, replace(usual, rounding="bfloat16"), evaluation)
+    return Run(task, model, replace(usual, rounding="bfloat16"), DecoderEvaluation())
 
 
 def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range) -> Cell:
