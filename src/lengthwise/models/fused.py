@@ -44,9 +44,13 @@ SLOTS = 16
 """So many rows of a table a program looks for."""
 
 
+COUNTS = ("N", "K", "S", "NQ", "NK")
+"""Numbers of rows and shares: whatever they are, a kernel is compiled once."""
+
+
 def kernel(function: Callable[..., None]) -> Any:
     """A kernel of this text; what checks annotations in tests would hide the text from Triton."""
-    return triton.jit(inspect.unwrap(function))
+    return triton.jit(inspect.unwrap(function), do_not_specialize=COUNTS)
 
 
 @kernel
@@ -297,22 +301,20 @@ def _laid_out(
     return (models, shares), {name: width, "ROWS": at_once, "COLUMNS": columns}
 
 
-Norm = tuple[Float[Tensor, "M d"], Float[Tensor, "M d"]]
-"""What normalised rows are multiplied by, and what is then added."""
-
-
 def joined_normed(
     stream: Float[Tensor, "M N d"],
     branch: Float[Tensor, "M N d"],
     bias: Float[Tensor, "M d"],
-    norm: Norm | None,
+    norm: layers.Norm | None,
     rounded: torch.dtype,
 ) -> tuple[Float[Tensor, "M N d"], Float[Tensor, "M N d"]]:
     """The stream with what joins it, and its normalised rows, rounded."""
     return _JoinedNormed.apply(stream, branch, bias, *(norm or (None, None)), rounded)  # pyright: ignore[reportReturnType]
 
 
-def normed(stream: Float[Tensor, "M N d"], norm: Norm | None, rounded: torch.dtype) -> Float[Tensor, "M N d"]:
+def normed(
+    stream: Float[Tensor, "M N d"], norm: layers.Norm | None, rounded: torch.dtype
+) -> Float[Tensor, "M N d"]:
     """Normalised rows, rounded."""
     return _JoinedNormed.apply(stream, None, None, *(norm or (None, None)), rounded)  # pyright: ignore[reportReturnType]
 
