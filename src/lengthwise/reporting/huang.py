@@ -33,7 +33,7 @@ COLUMNS = 4
 
 def suite_figure(suite: Suite, chosen: Sequence[Cell], results: pd.DataFrame, table: pd.DataFrame) -> Figure:
     """A panel a task: accuracy by bin, a line a scheme through the medians, every seed as a point, published
-    accuracies as crosses.
+    accuracies as crosses; and which schemes were not run.
     """
     names = list(dict.fromkeys(cell.task.name for cell in chosen))
     rows = -(-len(names) // COLUMNS)
@@ -80,8 +80,11 @@ def _panel(axes: Axes, cells: Sequence[Cell], measured: pd.DataFrame, table: pd.
         for row in table.to_dict("records")
         if row["positions"] in ("learned", "none")
     ]
-    axes.set_title(f"{cells[0].task.title}\n", loc="left")
-    axes.text(0.0, 1.03, "predicted: " + ", ".join(told), transform=axes.transAxes, fontsize=7.5, color=GREY)
+    lines = ["predicted: " + ", ".join(told)]
+    if missing := [cell.positions for cell in cells if not cell.runs]:
+        lines.append("not run: " + ", ".join(missing))
+    axes.set_title(cells[0].task.title + "\n" * len(lines), loc="left")
+    axes.text(0.0, 1.03, "\n".join(lines), transform=axes.transAxes, fontsize=7.5, color=GREY)
 
 
 def suite_table(table: pd.DataFrame) -> Table:
