@@ -76,7 +76,7 @@ def test_an_architecture_is_selected_first(tmp_path, capsys):
         ("reproduce figure1 --tasks parity", "--tasks is for the suites"),
         ("reproduce figure2 --search", "--search is for the suites"),
         ("reproduce figure2 --until end", "--until is for the suites"),
-        ("reproduce formal --search --until end", "--search selects as the paper did"),
+        ("reproduce formal --search --clip 1", "--search selects as the paper did"),
         ("reproduce formal --largest 2/2/64", "--largest is for a search: give it with --search"),
         ("reproduce formal --search --largest 2x2", "given as layers/heads/width, such as 2/2/64, got '2x2'"),
         ("reproduce formal --search --largest 1/1/8", "no shape of the grid is within 1/1/8"),

@@ -55,10 +55,12 @@ TWELVE = st.lists(st.one_of(GOOD, st.tuples(SHARES, SHARES, SHARES)), min_size=1
 
 
 @settings(max_examples=60)
-@given(TWELVE, TWELVE)
-def test_a_search_that_ends_early_selects_the_same(learned, none):
-    """And trains nothing behind the round in which a run is perfect on two bins; no run twice."""
-    grids = [search_runs(cell.task, cell.positions, "quick", 7, GRID[:12]) for cell in CELLS]
+@given(TWELVE, TWELVE, st.sampled_from(["perfect", "end"]))
+def test_a_search_that_ends_early_selects_the_same(learned, none, until):
+    """And trains nothing behind the round in which a run is perfect on two bins; no run twice. All models,
+    those of the grid and those of the selected architecture, stop alike.
+    """
+    grids = [search_runs(cell.task, cell.positions, "quick", 7, GRID[:12], until) for cell in CELLS]
     known = {
         run: own
         for runs, of in zip(grids, (learned, none), strict=True)
@@ -70,7 +72,9 @@ def test_a_search_that_ends_early_selects_the_same(learned, none):
         trained.extend(runs)
         return results_of(runs, [known[run] for run in runs])
 
-    found = searched(CELLS, "quick", measure, GRID[:12])
+    found = searched(CELLS, "quick", measure, GRID[:12], until)
+    stops = {run.evaluation.stop for run in (*trained, *(run for cell in found for run in cell.runs))}
+    assert stops == {until == "perfect"}
     assert len(trained) == len(set(trained))
     for cell, before, runs, shares in zip(found, CELLS, grids, (learned, none), strict=True):
         expected = brute(runs, shares)

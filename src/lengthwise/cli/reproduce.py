@@ -65,11 +65,8 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
-        whole = command.until == "end"
-        if command.search and (command.regulariser or whole or command.clip is not None):
-            raise ValueError(
-                "--search selects as the paper did: give it without --regulariser, --clip and --until"
-            )
+        if command.search and (command.regulariser or command.clip is not None):
+            raise ValueError("--search selects as the paper did: give it without --regulariser and --clip")
         if command.largest is not None and not command.search:
             raise ValueError("--largest is for a search: give it with --search")
         seeds = (
@@ -94,6 +91,7 @@ def run(command: Command) -> None:
             output,
             command.device,
             grid=grid_up_to(command.largest) if command.search else (),
+            until=command.until,
             tables=command.tables,
             told=told,
             json=command.json,

@@ -117,10 +117,9 @@ def cells(
         task, model, training, evaluation = run.decoder
         factor = regulariser if model.positions == "learned" else 0.0
         longest = training.clip if clip is None else clip
-        training = replace(training, regulariser=factor, clip=longest)
-        return Run(task, model, training, replace(evaluation, stop=until == "perfect"))
+        return Run(task, model, replace(training, regulariser=factor, clip=longest), evaluation)
 
-    found = [_cell(PREDICTION_TASKS[name](), scheme, scale, every) for name, scheme in pairs]
+    found = [_cell(PREDICTION_TASKS[name](), scheme, scale, every, until) for name, scheme in pairs]
     return [replace(cell, runs=tuple(map(changed, cell.runs))) for cell in found]
 
 
@@ -141,23 +140,31 @@ QUICK_SHAPES = {
 QUICK_SHAPE = Shape(2, 2, 32)
 
 
-def run_of(task: PredictionTask, positions: Positions, shape: Shape, scale: Scale, seed: int) -> Run:
+def run_of(
+    task: PredictionTask,
+    positions: Positions,
+    shape: Shape,
+    scale: Scale,
+    seed: int,
+    until: Until = "perfect",
+) -> Run:
     """One model of this shape, trained in the way of this scale."""
     model = DecoderModel(layers=shape.layers, heads=shape.heads, width=shape.width, positions=positions)
     suite: Suite = "algorithmic" if task.name in ALGORITHMIC else "formal"
     usual = DecoderTraining(learning_rate=shape.learning_rate, clip=CLIP[suite], seed=seed)
+    evaluation = DecoderEvaluation(stop=until == "perfect")
     if scale == "quick":
-        evaluation = DecoderEvaluation(ends=(20, 40, 60), sequences=500, every=500)
+        evaluation = replace(evaluation, ends=(20, 40, 60), sequences=500, every=500)
         return Run(task, model, replace(usual, length=20, steps=3000), evaluation)
-    return Run(task, model, replace(usual, rounding="bfloat16"), DecoderEvaluation())
+    return Run(task, model, replace(usual, rounding="bfloat16"), evaluation)
 
 
-def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range) -> Cell:
+def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range, until: Until) -> Cell:
     shape = _shape(task, positions, scale)
     if shape.layers > MOST_LAYERS:
         told = f"the paper took {shape.layers} layers of width {shape.width} with {shape.heads} heads"
         return Cell(task, positions, tuple(seeds), (), told)
-    runs = tuple(run_of(task, positions, shape, scale, seed) for seed in seeds)
+    runs = tuple(run_of(task, positions, shape, scale, seed, until) for seed in seeds)
     return Cell(task, positions, tuple(seeds), runs)
 
 

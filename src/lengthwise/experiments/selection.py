@@ -11,7 +11,7 @@ from itertools import groupby, product
 
 import pandas as pd
 
-from lengthwise.experiments.huang import NOT_THERE, Cell, Scale, run_of
+from lengthwise.experiments.huang import NOT_THERE, Cell, Scale, Until, run_of
 from lengthwise.experiments.published import Shape
 from lengthwise.experiments.results import accuracies
 from lengthwise.experiments.run import Run
@@ -44,11 +44,16 @@ def grid_up_to(largest: str | None) -> tuple[Shape, ...]:
 
 
 def search_runs(
-    task: PredictionTask, positions: Positions, scale: Scale, seed: int, grid: Sequence[Shape] = GRID
+    task: PredictionTask,
+    positions: Positions,
+    scale: Scale,
+    seed: int,
+    grid: Sequence[Shape] = GRID,
+    until: Until = "perfect",
 ) -> list[Run]:
     """The runs from which the paper's rule selects an architecture, the simplest first."""
     shapes = [shape for shape in grid if positions != "rotary" or shape.width // shape.heads % 2 == 0]
-    return [run_of(task, positions, shape, scale, seed) for shape in shapes]
+    return [run_of(task, positions, shape, scale, seed, until) for shape in shapes]
 
 
 def select(runs: Sequence[Run], results: pd.DataFrame) -> Run | None:
@@ -64,14 +69,18 @@ def select(runs: Sequence[Run], results: pd.DataFrame) -> Run | None:
 
 
 def searched(
-    chosen: Sequence[Cell], scale: Scale, measure: Measure, grid: Sequence[Shape] = GRID
+    chosen: Sequence[Cell],
+    scale: Scale,
+    measure: Measure,
+    grid: Sequence[Shape] = GRID,
+    until: Until = "perfect",
 ) -> list[Cell]:
     """The cells with the architectures that the rule selects, found with the seed behind theirs.
 
     Where no run of the grid is perfect on the first bin, the paper took a model of 12 layers. Here it is then
     the run that is best on the first bin, and the cell says so.
     """
-    rounds = [_rounds(cell, scale, grid) for cell in chosen]
+    rounds = [_rounds(cell, scale, grid, until) for cell in chosen]
     tried: list[list[Run]] = [[] for _ in chosen]
     left, tables = list(range(len(chosen))), []
     for number in range(max(map(len, rounds))):
@@ -89,9 +98,9 @@ def searched(
     return [_with(cell, runs, results) for cell, runs in zip(chosen, tried, strict=True)]
 
 
-def _rounds(cell: Cell, scale: Scale, grid: Sequence[Shape]) -> list[list[Run]]:
+def _rounds(cell: Cell, scale: Scale, grid: Sequence[Shape], until: Until) -> list[list[Run]]:
     """The runs of a grid, those together that differ in their learning rate alone."""
-    runs = search_runs(cell.task, cell.positions, scale, max(cell.seeds) + 1, grid)
+    runs = search_runs(cell.task, cell.positions, scale, max(cell.seeds) + 1, grid, until)
     return [list(alike) for _, alike in groupby(runs, key=lambda run: run.decoder.model)]
 
 
