@@ -5,6 +5,7 @@ import json
 import os
 import runpy
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -360,6 +361,26 @@ def test_listens_on_this_computer_alone():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are signals here")
+def test_an_interrupt_just_after_a_request_was_served_is_heard(monkeypatch):
+    """It may come while the server waits for the thread of a request to begin, which by then has ended; the
+    place of the request is freed once.
+    """
+
+    def served_and_interrupted(server, request, address):
+        server.process_request_thread(request, address)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(socketserver.ThreadingMixIn, "process_request", served_and_interrupted)
+    with serving(0) as server:
+        asking = threading.Thread(target=ask, args=(server.server_port, "GET", "/"))
+        asking.start()
+        with pytest.raises(KeyboardInterrupt):
+            server.handle_request()
+        asking.join()
+        free = [server.places.acquire(blocking=False) for _ in range(door.MOST_CLIENTS + 1)]
+    assert free == [True] * door.MOST_CLIENTS + [False]
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_signals_end_it_cleanly(name):
     """Also where there is no browser, and where one is told that does not exist."""

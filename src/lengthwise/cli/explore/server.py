@@ -110,6 +110,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int) -> None:
         self.computing = threading.Lock()
         self.places = threading.BoundedSemaphore(MOST_CLIENTS)
+        self._placed: set[Any] = set()
         super().__init__((ADDRESS, port), Handler)
 
     def server_bind(self) -> None:
@@ -120,10 +121,11 @@ class Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve in a thread of its own, if a place is free."""
         if self.places.acquire(blocking=False):
+            self._placed.add(request)
             try:
                 super().process_request(request, client_address)
-            except BaseException:  # no thread could be started
-                self.places.release()
+            except BaseException:  # no thread could be started, or an interrupt came after it was
+                self._free(request)
                 raise
             return
         with contextlib.suppress(OSError):
@@ -136,6 +138,12 @@ class Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self._free(request)
+
+    def _free(self, request: Any) -> None:
+        """Free the place of a request, once: whoever comes second finds that it has none."""
+        with contextlib.suppress(KeyError):
+            self._placed.remove(request)
             self.places.release()
 
     def shutdown_request(self, request: Any) -> None:
