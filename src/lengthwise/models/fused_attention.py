@@ -38,11 +38,15 @@ Rows = tuple[Float[Tensor, "M N n"], Float[Tensor, "M 1 n"]]
 
 
 @kernel
-def _stream(streams, model, stream, NQ, NK):
-    """Where the keys of a stream begin and how many there are; the same of its queries."""
-    first_key, keys = tl.load(streams + 4 * stream), tl.load(streams + 4 * stream + 1)
-    first_query, queries = tl.load(streams + 4 * stream + 2), tl.load(streams + 4 * stream + 3)
-    return model * NK + first_key, keys, model * NQ + first_query, queries
+def _begin(streams, slopes, S, NQ, NK, d: tl.constexpr, HEAD: tl.constexpr, SLOPED: tl.constexpr):
+    """The model of a program, its columns and the first of its head, the slope of the head; where the keys of
+    its stream begin and how many there are; the same of the queries.
+    """
+    model, row = tl.program_id(0) // S, streams + 4 * (tl.program_id(0) % S)
+    slope = tl.load(slopes + tl.program_id(1)) if SLOPED else 0.0
+    first_key, keys = model * NK + tl.load(row), tl.load(row + 1)
+    first_query, queries = model * NQ + tl.load(row + 2), tl.load(row + 3)
+    return model, tl.arange(0, HEAD), tl.program_id(1) * d, slope, first_key, keys, first_query, queries
 
 
 @kernel
@@ -58,6 +62,14 @@ def _read(rows, bias, row, inside, start, column, n, d: tl.constexpr):
     x = tl.load(rows + row.to(tl.int64)[:, None] * n + start + column[None, :], mask=mask, other=0.0)
     added = tl.load(bias + start + column, mask=column < d, other=0.0)
     return tl.where(mask, x.to(tl.float32) + added.to(tl.float32)[None, :], 0.0).to(rows.dtype.element_ty)
+
+
+@kernel
+def _keys_values(rows, bias, first, key, keys, start, width, column, n, d: tl.constexpr):
+    """Those of some numbers, in the rows that begin at the first key."""
+    row, inside = first + key, key < keys
+    k = _read(rows, bias, row, inside, start, column, n, d)
+    return k, _read(rows, bias, row, inside, width + start, column, n, d)
 
 
 @kernel
@@ -83,10 +95,9 @@ def _forward(
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
     SLOPED: tl.constexpr, LOGGED: tl.constexpr,
 ):  # fmt: skip
-    model, stream, head = tl.program_id(0) // S, tl.program_id(0) % S, tl.program_id(1)
-    column, start = tl.arange(0, HEAD), head * d
-    slope = tl.load(slopes + head) if SLOPED else 0.0
-    first_key, keys, first_query, queries = _stream(streams, model, stream, NQ, NK)
+    model, column, start, slope, first_key, keys, first_query, queries = _begin(
+        streams, slopes, S, NQ, NK, d, HEAD, SLOPED
+    )
     query = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     inside, row = query < queries, first_query + query
     place = _placed(places, query, row, inside, PLACED)
@@ -96,9 +107,9 @@ def _forward(
     mixed = tl.zeros([BLOCK, HEAD], tl.float32)
     for first in range(0, tl.max(place, 0) + 1, BLOCK):
         key = first + tl.arange(0, BLOCK)
-        there, at = key < keys, first_key + key
-        k = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + start, column, OTHER, d)
-        v = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + width + start, column, OTHER, d)
+        k, v = _keys_values(
+            other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
+        )
         z = _logits(q, k, place, key, scale, slope, LOGGED)
         higher = tl.maximum(most, tl.max(z, 1))
         weight, kept = tl.exp(z - higher[:, None]), tl.exp(most - higher)
@@ -108,12 +119,12 @@ def _forward(
     mask = inside[:, None] & (column < d)[None, :]
     to = row.to(tl.int64)[:, None] * width + start + column[None, :]
     tl.store(out + to, mixed / total[:, None], mask=mask)
-    tl.store(logs + row * tl.num_programs(1) + head, most + tl.log(total), mask=inside)
+    tl.store(logs + row * tl.num_programs(1) + tl.program_id(1), most + tl.log(total), mask=inside)
 
 
 @kernel
 def _changes(
-    q, k, v, row, inside, place, key, head, start, column, out, logs, of_out, width, heads, scale, slope,
+    q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
     d: tl.constexpr, LOGGED: tl.constexpr,
 ):  # fmt: skip
     """The weights of some queries on some keys, the gradients of q . k, and what came from behind."""
@@ -122,7 +133,8 @@ def _changes(
     behind = tl.load(of_out + at, mask=mask, other=0.0)
     result = tl.load(out + at, mask=mask, other=0.0)
     along = tl.sum(behind.to(tl.float32) * result.to(tl.float32), 1)
-    log = tl.load(logs + row * heads + head, mask=inside, other=float("inf"))  # then weights are 0
+    at = row * tl.num_programs(1) + tl.program_id(1)
+    log = tl.load(logs + at, mask=inside, other=float("inf"))  # then weights are 0
     weight = tl.exp(_logits(q, k, place, key, scale, slope, LOGGED) - log[:, None])
     of_weight = tl.dot(behind, tl.trans(v), input_precision="ieee")
     change = weight * (of_weight - along[:, None]) * (scale * _factor(place, LOGGED))[:, None]
@@ -144,15 +156,14 @@ def _backward_keys(
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
     SLOPED: tl.constexpr, LOGGED: tl.constexpr,
 ):  # fmt: skip
-    model, stream, head = tl.program_id(0) // S, tl.program_id(0) % S, tl.program_id(1)
-    heads, block, blocks = tl.num_programs(1), tl.program_id(2), tl.num_programs(2)
-    column, start = tl.arange(0, HEAD), head * d
-    slope = tl.load(slopes + head) if SLOPED else 0.0
-    first_key, keys, first_query, queries = _stream(streams, model, stream, NQ, NK)
+    model, column, start, slope, first_key, keys, first_query, queries = _begin(
+        streams, slopes, S, NQ, NK, d, HEAD, SLOPED
+    )
+    block, blocks = tl.program_id(2), tl.num_programs(2)
     key = block * BLOCK + tl.arange(0, BLOCK)
-    there, at = key < keys, first_key + key
-    k = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + start, column, OTHER, d)
-    v = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + width + start, column, OTHER, d)
+    k, v = _keys_values(
+        other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
+    )
     of_k = tl.zeros([BLOCK, HEAD], tl.float32)
     of_v = tl.zeros([BLOCK, HEAD], tl.float32)
     for first in range(0 if PLACED else block * BLOCK, queries, BLOCK):
@@ -161,11 +172,12 @@ def _backward_keys(
         place = _placed(places, query, row, inside, PLACED)
         q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
         weight, change, behind = _changes(
-            q, k, v, row, inside, place, key, head, start, column, out, logs, of_out, width, heads, scale,
-            slope, d, LOGGED,
+            q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
+            d, LOGGED,
         )  # fmt: skip
         of_v = tl.dot(tl.trans(weight), behind, of_v, input_precision="ieee")
         of_k = tl.dot(tl.trans(change), q, of_k, input_precision="ieee")
+    at, there = first_key + key, key < keys
     sums = of_bias + (tl.program_id(0) * blocks + block) * OTHER
     _write(of_other, sums, of_k, at, there, KEYS_AT + start, column, OTHER, d)
     _write(of_other, sums, of_v, at, there, KEYS_AT + width + start, column, OTHER, d)
@@ -178,11 +190,10 @@ def _backward_queries(
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
     SLOPED: tl.constexpr, LOGGED: tl.constexpr,
 ):  # fmt: skip
-    model, stream, head = tl.program_id(0) // S, tl.program_id(0) % S, tl.program_id(1)
-    heads, block, blocks = tl.num_programs(1), tl.program_id(2), tl.num_programs(2)
-    column, start = tl.arange(0, HEAD), head * d
-    slope = tl.load(slopes + head) if SLOPED else 0.0
-    first_key, keys, first_query, queries = _stream(streams, model, stream, NQ, NK)
+    model, column, start, slope, first_key, keys, first_query, queries = _begin(
+        streams, slopes, S, NQ, NK, d, HEAD, SLOPED
+    )
+    block, blocks = tl.program_id(2), tl.num_programs(2)
     query = block * BLOCK + tl.arange(0, BLOCK)
     inside, row = query < queries, first_query + query
     place = _placed(places, query, row, inside, PLACED)
@@ -190,12 +201,12 @@ def _backward_queries(
     of_q = tl.zeros([BLOCK, HEAD], tl.float32)
     for first in range(0, tl.max(place, 0) + 1, BLOCK):
         key = first + tl.arange(0, BLOCK)
-        there, at = key < keys, first_key + key
-        k = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + start, column, OTHER, d)
-        v = _read(other, other_bias + model * OTHER, at, there, KEYS_AT + width + start, column, OTHER, d)
+        k, v = _keys_values(
+            other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
+        )
         _, change, _ = _changes(
-            q, k, v, row, inside, place, key, head, start, column, out, logs, of_out, width, heads, scale,
-            slope, d, LOGGED,
+            q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
+            d, LOGGED,
         )  # fmt: skip
         of_q = tl.dot(change, k, of_q, input_precision="ieee")
     sums = of_bias + (tl.program_id(0) * blocks + block) * OWN
