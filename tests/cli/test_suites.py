@@ -45,6 +45,16 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
     assert read["cells"] == told["cells"]
     folder = document(capsys, f"{QUICK} --json --output {tmp_path}/second --tables {tmp_path}/first/runs")
     assert folder["cells"] == told["cells"]
+    other = pd.read_parquet(tmp_path / "first" / "results.parquet")
+    other.loc[other["metric"] == "accuracy", "value"] = 0.25  # as another machine might find
+    other.to_parquet(tmp_path / "other.parquet")
+    for tables, expected in (
+        ("first/runs other.parquet", cell["mean_1"]),
+        ("other.parquet first/runs", 0.25),
+    ):
+        paths = " ".join(f"{tmp_path}/{table}" for table in tables.split())
+        several = document(capsys, f"{QUICK} --json --output {tmp_path}/second --tables {paths}")
+        assert several["cells"][0]["mean_1"] == expected
     both = "reproduce algorithmic --tasks binary-majority --seeds 2"
     part = document(
         capsys, f"{both} --json --output {tmp_path}/third --tables {tmp_path}/first/results.parquet"

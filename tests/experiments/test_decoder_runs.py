@@ -107,6 +107,7 @@ def test_every_field_counts():
         {"learning_rate": 1e-3},
         {"weight_decay": 0.5},
         {"positions": "learned", "regulariser": 1.0},
+        {"positions": "learned", "spare_positions": 3},
         {"clip": 1.0},
         {"seed": 1},
         {"task": lw.task("majority", size=3)},
@@ -119,8 +120,12 @@ def test_every_field_counts():
     assert len({run.id for run in different}) == len(different) >= len(changes) - 3
 
 
-def test_runs_from_before_gradients_could_be_shortened_are_still_there(tmp_path):
-    """Their specifications lack the entry. One that has another value is another run."""
+@pytest.mark.parametrize(
+    ("part", "entry", "before", "other"),
+    [("training", "clip", 0.0, 1.0), ("model", "spare_positions", 0, 2)],
+)
+def test_runs_from_before_an_entry_was_there_are_still_found(part, entry, before, other, tmp_path):
+    """Their specifications lack it. One that has another value is another run."""
     (result,) = train_all([RUN], output=tmp_path, device="cpu")
     folder = tmp_path / RUN.id
     told = json.loads((folder / "spec.json").read_text())
@@ -132,17 +137,17 @@ def test_runs_from_before_gradients_could_be_shortened_are_still_there(tmp_path)
         lines = [f"{sha}  {name}\n" for sha, name in zip(hashes, sums, strict=True)]
         (folder / "SHA256SUMS").write_text("".join(lines))
 
-    assert told["specification"]["training"].pop("clip") == 0.0
+    assert told["specification"][part].pop(entry) == before
     write()
     store = lw.Store(tmp_path)
     assert store.runs() == [RUN]
     again = store.result(RUN)
     pd.testing.assert_frame_equal(again.metrics, result.metrics)
     table = store.table()
-    assert list(table["training.clip"].unique()) == [0.0]
+    assert list(table[f"{part}.{entry}"].unique()) == [before]
     pd.testing.assert_frame_equal(lw.train([RUN], output=tmp_path, device="cpu"), table)
     assert [kept.run for kept in audit(store).runs] == [RUN]
-    told["specification"]["training"]["clip"] = 1.0
+    told["specification"][part][entry] = other
     write()
     with pytest.raises(DamagedRun, match="it is that of another run"):
         store.result(RUN)

@@ -75,17 +75,24 @@ def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
 def test_committed_results_are_those_of_todays_runs():
     """Results from before gradients could be shortened among them: their ids have not changed."""
     formal = huang.cells("formal", "paper")
-    grid = [
-        run.but(seed=seed)
-        for cell in formal
-        for run in search_runs(cell.task, cell.positions, "paper", 0, grid_up_to("2/2/64"))
-        for seed in (*cell.seeds, max(cell.seeds) + 1)
-    ]
+    grid = {
+        until: [
+            run.but(seed=seed)
+            for cell in formal
+            for run in search_runs(cell.task, cell.positions, "paper", 0, grid_up_to("2/2/64"), until)
+            for seed in (*cell.seeds, max(cell.seeds) + 1)
+        ]
+        for until in ("perfect", "end")
+    }
     possible = {
-        "algorithmic-1": [run for cell in huang.cells("algorithmic", "paper", clip=0) for run in cell.runs],
+        "algorithmic": [run for cell in huang.cells("algorithmic", "paper") for run in cell.runs],
+        "algorithmic-unshortened": [
+            run for cell in huang.cells("algorithmic", "paper", clip=0) for run in cell.runs
+        ],
         "formal-1": [run for cell in formal for run in cell.runs],
         "formal-end": [run for cell in huang.cells("formal", "paper", until="end") for run in cell.runs],
-        "formal-search": grid,
+        "formal-search": grid["perfect"],
+        "formal-search-end": grid["end"],
     }
     for name, runs in possible.items():
         known = {*pd.read_parquet(REPRODUCTIONS / f"{name}.parquet", columns=["run"])["run"]}

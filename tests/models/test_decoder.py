@@ -31,6 +31,7 @@ RECIPES = st.fixed_dictionaries(
         "streams": st.integers(1, 3),
         "length": st.integers(1, 20),
         "places": st.integers(1, 4),
+        "spare": st.integers(0, 9),
         "scale": st.sampled_from([0.1, 0.5, 1.5]),
         "seed": st.integers(0, 10**6),
     }
@@ -45,6 +46,7 @@ def build(recipe):
         width=recipe["heads"] * recipe["each"],
         positions=recipe["positions"],
         position_range=64,
+        spare_positions=recipe["spare"] if recipe["positions"] == "learned" else 0,
         log_scaling=recipe["log_scaling"],
     )
     random = torch.Generator().manual_seed(recipe["seed"])
@@ -110,8 +112,16 @@ def test_outputs_and_gradients_are_those_of_the_plain_module(recipe):
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_every_scheme_and_size(positions, heads, layers):
     recipe = {"positions": positions, "layers": layers, "heads": heads, "each": 4, "log_scaling": False}
-    recipe |= {"vocabulary": 4, "classes": None, "models": 2, "streams": 1, "length": 30, "places": 5}
-    ensemble, tokens, places, drawn = build(recipe | {"scale": 0.7, "seed": 10 * layers + heads})
+    recipe |= {
+        "spare": 2,
+        "vocabulary": 4,
+        "classes": None,
+        "models": 2,
+        "streams": 1,
+        "length": 30,
+        "places": 5,
+    }
+    ensemble, tokens, places, drawn = build(recipe | {"spare": 2, "scale": 0.7, "seed": 10 * layers + heads})
     places[..., 0], places[..., 1] = 29, 0
     with torch.no_grad():
         expected, _ = plain_logits(ensemble, tokens, places, drawn)
@@ -294,6 +304,8 @@ def test_mistakes(monkeypatch):
         ({"heads": 3, "width": 16}, "the width, 16, must be a multiple of the 3 heads"),
         ({"heads": 2, "width": 6, "positions": "rotary"}, "need heads of even width, got 6 / 2 = 3"),
         ({"log_scaling": 1}, "log_scaling must be true or false"),
+        ({"positions": "learned", "spare_positions": -1}, "spare_positions must be a whole number"),
+        ({"spare_positions": 3}, "are of learned positions; with positions 'none' there are none"),
     ):
         with pytest.raises(ValueError, match=message):
             DecoderModel(**wrong)

@@ -319,11 +319,13 @@ def test_data_made_for_all_models_at_once_are_those_made_one_by_one(positions):
         assert torch.equal(together[index], torch.cat(part))
 
 
-def test_every_learned_position_is_trained_and_testing_starts_at_the_first():
-    ensemble = start_decoders(TINY, COPY, [0], 9)
+@pytest.mark.parametrize("spare", [0, 13])
+def test_every_learned_position_is_trained_and_testing_starts_at_the_first(spare):
+    model = dataclasses.replace(TINY, spare_positions=spare)
+    ensemble = start_decoders(model, COPY, [0], 9)
     before = ensemble.stack.weights(0)["positions"]
-    (result,) = train_decoders(TINY, COPY, of_seeds([0], steps=40, weight_decay=0.0), QUICK)
-    assert len(before) == COPY.stream_length(9) == 20
+    (result,) = train_decoders(model, COPY, of_seeds([0], steps=40, weight_decay=0.0), QUICK)
+    assert len(before) == COPY.stream_length(9) + spare == 20 + spare
     assert (result.weights["positions"] != before).all()
     assert all(test.more == () for test in readings_of_bins(ensemble, COPY, QUICK))
 

@@ -164,11 +164,11 @@ def test_the_same_sequences_for_every_model_however_they_are_called(monkeypatch)
     assert len(lw.evaluate(watched, task, [(5, 9)], sequences=30).losses) == 1
 
 
-@pytest.mark.parametrize("positions", SCHEMES)
+@pytest.mark.parametrize(("positions", "spare"), [*((scheme, 0) for scheme in SCHEMES), ("learned", 5)])
 @pytest.mark.parametrize("name", ["binary-majority", "dyck-2"])
-def test_a_trained_decoder_is_measured_as_its_training_did(name, positions):
+def test_a_trained_decoder_is_measured_as_its_training_did(name, positions, spare):
     task, bins = lw.task(name), [(2, 8), (9, 16)]
-    model = DecoderModel(layers=2, heads=2, width=8, positions=positions)
+    model = DecoderModel(layers=2, heads=2, width=8, positions=positions, spare_positions=spare)
     evaluation = DecoderEvaluation(ends=(8, 16), sequences=200, every=30, seed=5)
     training = DecoderTraining(length=8, steps=30, batch=16, learning_rate=1e-2)
     (result,) = train_decoders(model, task, [training], evaluation)
@@ -182,9 +182,10 @@ def test_a_trained_decoder_is_measured_as_its_training_did(name, positions):
     else:
         assert curve.accuracies == tuple(result.accuracy[-1].tolist())
     if positions == "learned":
-        longest = task.stream_length(16)
+        longest = task.stream_length(16) + spare
+        assert decoder(torch.zeros(1, longest, dtype=torch.int64)).shape[:2] == (1, longest)
         with pytest.raises(ValueError, match=f"the model has {longest} positions, but streams of"):
-            lw.evaluate(decoder, task, [20], sequences=2)
+            lw.evaluate(decoder, task, [40], sequences=2)
         with pytest.raises(
             ValueError, match=f"the decoder has {longest} positions, got streams of 40 tokens"
         ):

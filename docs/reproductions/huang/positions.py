@@ -1,19 +1,20 @@
-"""What learned positions do to D_2, which needs none, and to (aa)*, which does: decoders of five seeds.
+"""Where training puts words among learned positions, and what becomes of languages then: five seeds each.
 
-alike: models of D_2 as they are, and with every position's vector replaced by the mean of all. What they
-    compute from the letters alone stays.
-regularised: D_2 with the paper's regulariser of position vectors.
-ended: D_2 trained for 30,000 steps, ten times as long.
-longer: D_2 with longer words for training, measured at up to two and three times their length.
+starts: languages that need no positions and languages that need them, where the longest test word takes all
+    positions, where as many again are spare, and where the positions form a ring, so that none is an end.
+ended: Tomita 4 with spare positions, trained for 30,000 steps, ten times as long.
+where: at which letters of words of 101 to 150 models of D_2 are wrong.
 prefixes: at which lengths n models of (aa)* are wrong about a^n.
 
     python docs/reproductions/huang/positions.py [PART ..]
 
-All parts take a quarter of an hour on two CPU cores.
+All parts take half an hour on two CPU cores.
 """
 
+import contextlib
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -21,28 +22,27 @@ import torch
 import lengthwise as lw
 from lengthwise.experiments import huang
 from lengthwise.experiments.published import Shape
-from lengthwise.models.positions import Positions
+from lengthwise.training import decoder_data
 
-SEEDS, STEPS = range(5), 3000
+SEEDS, STEPS, LONGEST = range(5), 3000, 150
+
+LANGUAGES = {
+    "dyck-2": Shape(1, 1, 16),
+    "dyck-3": Shape(1, 1, 16),
+    "dyck-4": Shape(1, 1, 16),
+    "tomita-4": Shape(1, 2, 16),
+    "abab-star": Shape(2, 1, 16),
+}
+"""The first three need no positions."""
 
 
-def trained(
-    task: str,
-    scheme: Positions,
-    shape: Shape,
-    length: int = 50,
-    regulariser: float = 0.0,
-    steps: int = STEPS,
-):
+def trained(task: str, shape: Shape, spare: int, steps: int = STEPS):
     """Runs of five seeds for so many steps, their results, and the weights of each."""
     runs = []
     for seed in SEEDS:
-        run = huang.run_of(lw.task(task), scheme, shape, "paper", seed)
-        language, model, training, evaluation = run.decoder
-        training = replace(training, length=length, steps=steps, regulariser=regulariser)
-        ends = length, 2 * length, 3 * length
-        evaluation = replace(evaluation, ends=ends, sequences=500, every=steps // 2, stop=False)
-        runs.append(lw.Run(language, model, training, evaluation))
+        run = huang.run_of(lw.task(task), "learned", shape, "paper", seed)
+        run = run.but(steps=steps, spare_positions=spare)
+        runs.append(run.but(evaluation=replace(run.evaluation, sequences=500, every=STEPS, stop=False)))
     with tempfile.TemporaryDirectory() as folder:
         results = lw.train(runs, output=folder)
         weights = [lw.Store(folder).weights(run) for run in runs]
@@ -51,58 +51,64 @@ def trained(
 
 def told(results) -> str:
     """The shares of right words on the last bin, seed by seed."""
-    table = lw.accuracies(results)
-    last = table[[name for name in table.columns if name.startswith("accuracy_")]].iloc[:, -1]
-    return " ".join(f"{100 * share:5.1f}" for share in last)
+    return " ".join(f"{100 * share:5.1f}" for share in lw.accuracies(results)[f"accuracy_{LONGEST}"])
 
 
-def shares(model: lw.DecoderModel, weights: dict) -> str:
-    """How many words of D_2 are right, by bin."""
-    task, bins = lw.task("dyck-2"), [(2, 50), (52, 100), (102, 150)]
-    curve = lw.evaluate(lw.Decoder(model, task, weights), task, lengths=bins, sequences=500)
-    return " ".join(f"{100 * share:5.1f}" for share in curve.accuracies)
+@contextlib.contextmanager
+def ring() -> Iterator[None]:
+    """In training, words start anywhere, and go on at the first position behind the last."""
+    usual = decoder_data.drawn_positions
+
+    def drawn(scheme, lengths, chances, *, width, span):
+        assert scheme == "learned"
+        return ((chances * span).long() + torch.arange(width)) % span
+
+    decoder_data.drawn_positions = drawn
+    try:
+        yield
+    finally:
+        decoder_data.drawn_positions = usual
 
 
-def alike() -> None:
-    """With every position's vector replaced."""
-    schemes: list[Positions] = ["learned", "none"]
-    for scheme in schemes:
-        runs, _, kept = trained("dyck-2", scheme, Shape(1, 1, 16))
-        for run, weights in zip(runs, kept, strict=True):
-            model = run.decoder.model
-            line = f"{scheme:>7s} positions, seed {run.training.seed}: {shares(model, weights)}"
-            if scheme == "learned":
-                table = weights["positions"]
-                mean = weights | {"positions": table.mean(0).expand_as(table).contiguous()}
-                line += f"   all positions alike: {shares(model, mean)}"
-            print(line, flush=True)
-
-
-def regularised() -> None:
-    """With the regulariser."""
-    for factor in (0.0, 1e-4, 1e-3, 1e-2):
-        _, results, _ = trained("dyck-2", "learned", Shape(1, 1, 16), regulariser=factor)
-        print(f"regulariser {factor:g}: {told(results)}", flush=True)
+def starts() -> None:
+    """By where words start."""
+    for name, shape in LANGUAGES.items():
+        for words, spare, where in (
+            ("no spare ones", 0, contextlib.nullcontext()),
+            ("150 spare ones", LONGEST, contextlib.nullcontext()),
+            ("on a ring", 1, ring()),  # of 152: periods 2 and 4 go round
+        ):
+            with where:
+                _, results, _ = trained(name, shape, spare)
+            print(f"{name:>9s}, {words:>14s}: {told(results)}", flush=True)
 
 
 def ended() -> None:
     """With a rate that falls to 0 over ten times as many steps."""
-    _, results, _ = trained("dyck-2", "learned", Shape(1, 1, 16), steps=10 * STEPS)
+    _, results, _ = trained("tomita-4", LANGUAGES["tomita-4"], LONGEST, steps=10 * STEPS)
     print(f"{10 * STEPS:,} steps: {told(results)}", flush=True)
 
 
-def longer() -> None:
-    """At more training lengths."""
-    for length in (25, 50, 100, 200):
-        _, results, _ = trained("dyck-2", "learned", Shape(1, 1, 16), length)
-        print(f"up to {length} letters, measured at up to {3 * length}: {told(results)}", flush=True)
+def where() -> None:
+    """Wrong answers by the third of the positions at which they stand."""
+    task = lw.task("dyck-2")
+    examples = task.sample(500, LONGEST - 49, LONGEST, torch.Generator().manual_seed(1))
+    for spare in (0, LONGEST):
+        runs, _, kept = trained("dyck-2", LANGUAGES["dyck-2"], spare)
+        for run, weights in zip(runs, kept, strict=True):
+            logits = lw.Decoder(run.decoder.model, task, weights)(examples.tokens)
+            rows = torch.arange(len(logits)).unsqueeze(1)
+            right = ((logits[rows, examples.places] > 0) == examples.target).all(-1)
+            wrong = examples.places[examples.scored & ~right]
+            thirds = [int(((wrong > low) & (wrong <= low + 50)).sum()) for low in (0, 50, 100)]
+            print(f"{spare:3d} spare, seed {run.training.seed}: wrong by third", *thirds, flush=True)
 
 
 def prefixes() -> None:
     """Right and wrong answers, prefix by prefix."""
-    runs, _, kept = trained("aa-star", "learned", Shape(1, 2, 16))
-    task, n = lw.task("aa-star"), torch.arange(151)
-    examples = task.examples_of(torch.zeros(1, 150, dtype=torch.long), torch.tensor([150]))
+    runs, _, kept = trained("aa-star", Shape(1, 1, 64), LONGEST, steps=3 * STEPS)
+    task, n = lw.task("aa-star"), torch.arange(LONGEST + 1)
+    examples = task.examples_of(torch.zeros(1, LONGEST, dtype=torch.long), torch.tensor([LONGEST]))
     for run, weights in zip(runs, kept, strict=True):
         ends = lw.Decoder(run.decoder.model, task, weights)(examples.tokens)[0, :, -1]
         margins = torch.where(n % 2 == 0, ends, -ends)
@@ -111,7 +117,7 @@ def prefixes() -> None:
         print(f"half of the margins at least {float(margins.median()):.1f}", flush=True)
 
 
-PARTS = {"alike": alike, "regularised": regularised, "ended": ended, "longer": longer, "prefixes": prefixes}
+PARTS = {"starts": starts, "ended": ended, "where": where, "prefixes": prefixes}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

@@ -55,7 +55,8 @@ class Command:
     largest: str | None = None
     """Of a search: leave out what has more layers, more heads or more width than this, such as 2/2/64."""
     tables: tuple[Path, ...] = ()
-    """Of a suite: train nothing, and take the rows of these Parquet files or folders of runs."""
+    """Of a suite: train nothing, and take the rows of these Parquet files or folders of runs;
+    of a run that several have, those of the first."""
     json: bool = False
     """Print one JSON document instead of tables."""
 

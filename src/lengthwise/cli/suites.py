@@ -86,7 +86,9 @@ def reproduce_suite(
 
 
 def _read(tables: Sequence[Path]) -> pd.DataFrame:
-    frames = []
+    """The rows of all runs; of one that several tables have, those of the first."""
+    frames: list[pd.DataFrame] = []
+    known = set[str]()
     for path in tables:
         try:
             frame = Store(path).table() if path.is_dir() else pd.read_parquet(path)
@@ -96,8 +98,9 @@ def _read(tables: Sequence[Path]) -> pd.DataFrame:
             raise ValueError(
                 f"{path} is no table of results: it lacks the columns {', '.join(sorted(missing))}"
             )
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
+        frames.append(frame[~frame["run"].isin(known)].drop_duplicates())
+        known.update(frame["run"])
+    return pd.concat(frames, ignore_index=True)
 
 
 def _trained(title: str, runs: Sequence[Run], output: Path, device: str | None) -> pd.DataFrame:

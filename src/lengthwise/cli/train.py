@@ -75,6 +75,8 @@ class DecoderCommand(Command):
     """How it is told positions."""
     position_range: int = 2048
     """How many positions there are to draw from, if they are randomised."""
+    spare_positions: int = 0
+    """So many more positions there are than the longest stream has tokens, if they are learned."""
     log_scaling: bool = False
     """Multiply attention logits by the logarithm of the number of tokens seen."""
     weight_decay: float = 0.01

@@ -23,7 +23,7 @@ from lengthwise.training.decoders import check_trainings
 SPECIFICATION = {"limit": 4, "decoder": 1}
 """Raised whenever the same specification would give other results, so that old ones are not reused."""
 
-LATER = {"training": {"clip": 0.0}}
+LATER = {"training": {"clip": 0.0}, "model": {"spare_positions": 0}}
 """Entries that specifications did not always have, and what stands for how it was before. Ids leave this
 out, so that older runs keep theirs."""
 

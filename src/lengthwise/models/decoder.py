@@ -28,6 +28,9 @@ from lengthwise.models.token_counts import token_counts
 MOST_COUNTED = 32
 """One layer without positions is computed from counts of tokens if there are no more kinds than this."""
 
+MOST_SPARE = 2**20
+"""As many positions as an input may have."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderModel:
@@ -36,6 +39,8 @@ class DecoderModel:
     - ``layers``, ``heads``, ``width``: sizes; the heads share the width;
     - ``positions``: how it is told positions, see ``lengthwise.models.positions``;
     - ``position_range``: how many positions "randomised" draws from;
+    - ``spare_positions``: so many more learned positions there are than the longest stream has tokens. With
+      none to spare, the last ones of a long stream are only ever the ends of training streams;
     - ``log_scaling``: attention logits are multiplied by the logarithm of the number of tokens seen.
     """
 
@@ -45,14 +50,20 @@ class DecoderModel:
     positions: Positions = "none"
     position_range: int = 2048
     log_scaling: bool = False
+    spare_positions: int = 0
 
     def __post_init__(self) -> None:
         for name in ("layers", "heads", "width", "position_range"):
             whole(getattr(self, name), name, 1)
+        whole(self.spare_positions, "spare_positions", 0, MOST_SPARE)
         if not isinstance(self.positions, str) or self.positions not in SCHEMES:
             raise ValueError(f"positions must be one of {', '.join(SCHEMES)}, got {shown(self.positions)}")
         if not isinstance(self.log_scaling, bool):
             raise ValueError(f"log_scaling must be true or false, got {shown(self.log_scaling)}")
+        if self.spare_positions and self.positions != "learned":
+            raise ValueError(
+                f"spare_positions are of learned positions; with positions {self.positions!r} there are none"
+            )
         if self.width % self.heads:
             raise ValueError(f"the width, {self.width}, must be a multiple of the {self.heads} heads")
         if self.positions == "rotary" and self.width // self.heads % 2:
@@ -64,7 +75,7 @@ class DecoderModel:
     def span(self, longest: int) -> int:
         """How many positions there are for streams of up to ``longest`` tokens."""
         if self.positions != "randomised":
-            return longest
+            return longest + self.spare_positions
         if longest > self.position_range:
             raise ValueError(
                 f"randomised positions need a position_range of at least the longest stream, {longest}; "
@@ -80,7 +91,7 @@ class DecoderModel:
         joining = DEVIATION / math.sqrt(2 * self.layers)
         roles = {"embedding": _matrix(vocabulary, width)}
         if self.positions == "learned":
-            roles["positions"] = _matrix(longest, width)
+            roles["positions"] = _matrix(self.span(longest), width)
         if self.positions == "relative":
             roles["by_bucket"] = _matrix(BUCKETS, self.heads)
         for layer in range(self.layers):

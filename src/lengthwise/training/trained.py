@@ -4,6 +4,7 @@ Axes: B stream, T position, C class.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
@@ -31,6 +32,8 @@ class Decoder:
         seed: int = 0,
     ) -> None:
         self.model, self.task, self.device = model, task, torch.device(device)
+        # Every position was trained, so all are there for streams.
+        self._shape = replace(model, spare_positions=0)
         self._weights = dict(weights)
         self._random = generator(seed, "positions of a decoder", self.device)
         learned = self._weights.get("positions")
@@ -65,7 +68,7 @@ class Decoder:
     def _of(self, longest: int) -> DecoderEnsemble:
         """The ensemble of it alone, for streams of up to this many tokens."""
         found = DecoderEnsemble(
-            self.model,
+            self._shape,
             vocabulary=self.task.vocabulary,
             classes=None if self.task.kind == "token" else self.task.classes,
             longest=longest,
