@@ -9,13 +9,13 @@ from lengthwise.experiments import huang
 from lengthwise.experiments.verdicts import verdicts
 from lengthwise.reporting.huang import COLORS, suite_figure
 
-RESULTS = Path(__file__).parents[2] / "docs/reproductions/huang/algorithmic-1.parquet"
+RESULTS = Path(__file__).parents[2] / "docs/reproductions/huang/algorithmic.parquet"
 
 
 @pytest.fixture(scope="module")
 def drawn():
     results = pd.read_parquet(RESULTS)
-    cells = huang.there(huang.cells("algorithmic", "paper", clip=0), results)
+    cells = huang.there(huang.cells("algorithmic", "paper"), results)
     return cells, results, suite_figure("algorithmic", cells, results, verdicts(cells, results))
 
 
