@@ -112,15 +112,7 @@ def test_outputs_and_gradients_are_those_of_the_plain_module(recipe):
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_every_scheme_and_size(positions, heads, layers):
     recipe = {"positions": positions, "layers": layers, "heads": heads, "each": 4, "log_scaling": False}
-    recipe |= {
-        "spare": 2,
-        "vocabulary": 4,
-        "classes": None,
-        "models": 2,
-        "streams": 1,
-        "length": 30,
-        "places": 5,
-    }
+    recipe |= {"vocabulary": 4, "classes": None, "models": 2, "streams": 1, "length": 30, "places": 5}
     ensemble, tokens, places, drawn = build(recipe | {"spare": 2, "scale": 0.7, "seed": 10 * layers + heads})
     places[..., 0], places[..., 1] = 29, 0
     with torch.no_grad():
