@@ -32,7 +32,9 @@ STEPS = 100
 
 def steps(name: str, suite: huang.Suite, scheme: str, models: int):
     """What takes some steps of so many models of a cell, and their shape in words."""
-    (cell,) = huang.cells(suite, "paper", tasks=[name], schemes=[scheme], seeds=models)
+    clip = 1.0 if suite == "algorithmic" else 0.0
+    recipe = huang.Recipe(steps=30_000, until="perfect", clip=clip, rounding="bfloat16")
+    (cell,) = huang.cells(suite, "paper", tasks=[name], schemes=[scheme], seeds=models, recipe=recipe)
     task, model, training, _ = cell.runs[0].decoder
     ensemble = start_decoders(model, task, cell.seeds, LONGEST, "cuda")
     rates = [training.learning_rate] * models

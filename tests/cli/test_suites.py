@@ -65,14 +65,14 @@ def test_a_cell_is_trained_once_told_and_told_again_from_its_table(tmp_path, cap
 
 
 def test_an_architecture_is_selected_first(tmp_path, capsys):
-    """With a seed of its own. The simplest is perfect on two bins: nothing else of the grid is trained."""
-    told = document(capsys, f"{QUICK} --search --json --output {tmp_path}")
+    """With seeds of its own. The simplest is perfect on two bins: nothing else of the grid is trained."""
+    told = document(capsys, f"{QUICK} --search 2 --json --output {tmp_path}")
     (cell,) = told["cells"]
     assert (cell["shape"], cell["seeds"], cell["not_run"], cell["note"]) == ("1/1/16", 2, "", "")
     seeds = [run.training.seed for run in Store(tmp_path / "runs").runs()]
     own, other = huang.FIRST_SEED, huang.FIRST_SEED + 2
-    assert sorted(seeds) == [own, own + 1, other, other]
-    from_table = f"{QUICK} --search --json --output {tmp_path}/again --tables {tmp_path}/results.parquet"
+    assert sorted(seeds) == [own, own + 1, other, other, other + 1, other + 1]
+    from_table = f"{QUICK} --search 2 --json --output {tmp_path}/again --tables {tmp_path}/results.parquet"
     assert document(capsys, from_table)["cells"] == told["cells"]
     (missing,) = document(capsys, from_table.replace("--tasks binary-majority", "--tasks majority"))["cells"]
     assert missing["not_run"] == huang.NOT_THERE
@@ -84,12 +84,18 @@ def test_an_architecture_is_selected_first(tmp_path, capsys):
         ("reproduce algorithmic --tasks majorty", "has no task 'majorty'; did you mean 'majority'?"),
         ("reproduce formal --tasks parity", "the formal suite has no task 'parity'"),
         ("reproduce figure1 --tasks parity", "--tasks is for the suites"),
-        ("reproduce figure2 --search", "--search is for the suites"),
+        ("reproduce figure2 --search 1", "--search is for the suites"),
         ("reproduce figure2 --until end", "--until is for the suites"),
-        ("reproduce formal --search --clip 1", "--search selects as the paper did"),
-        ("reproduce formal --largest 2/2/64", "--largest is for a search: give it with --search"),
-        ("reproduce formal --search --largest 2x2", "given as layers/heads/width, such as 2/2/64, got '2x2'"),
-        ("reproduce formal --search --largest 1/1/8", "no shape of the grid is within 1/1/8"),
+        ("reproduce figure2 --spare-positions 3", "--spare-positions is for the suites"),
+        ("reproduce formal --search -1", "search must be"),
+        ("reproduce formal --steps 0", "steps must be"),
+        ("reproduce formal --spare-positions -3", "spare_positions must be"),
+        ("reproduce formal --largest 2/2/64", "--largest is for a search: give it with --search 1"),
+        (
+            "reproduce formal --search 1 --largest 2x2",
+            "given as layers/heads/width, such as 2/2/64, got '2x2'",
+        ),
+        ("reproduce formal --search 1 --largest 1/1/8", "no shape of the grid is within 1/1/8"),
         ("reproduce figure2 --largest 1/1/16", "--largest is for the suites"),
         ("reproduce algorithmic --seeds 0", "seeds must be at least 1, got 0"),
         ("reproduce algorithmic --positions rotated", "invalid choice 'rotated'"),

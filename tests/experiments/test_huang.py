@@ -1,6 +1,7 @@
 """The suites of Huang et al.: what is run, and outcomes over all seeds."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from suite_results import SHARES, results_of
 
 from lengthwise.experiments import huang
 from lengthwise.experiments.published import LARGEST, PUBLISHED
-from lengthwise.experiments.selection import grid_up_to, search_runs
+from lengthwise.experiments.selection import candidates, grid_up_to
 from lengthwise.experiments.verdicts import agreement, verdicts
 from lengthwise.tasks import ALGORITHMIC, FORMAL
 
@@ -46,54 +47,68 @@ def test_cells_at_the_papers_scale():
             assert (parts.evaluation.ends, parts.evaluation.every) == ((50, 100, 150), 3000)
     assert sum(cell.not_run is not None for cell in cells) == 6
     assert len(huang.cells("formal", "paper")) == 18 * 2
-    regularised = huang.cells("algorithmic", "paper", tasks=["majority"], regulariser=1e-4)
+    recipe = replace(huang.RECIPES["algorithmic", "paper"], regulariser=1e-4)
+    regularised = huang.cells("algorithmic", "paper", tasks=["majority"], recipe=recipe)
     factors = {cell.positions: cell.runs[0].decoder.training.regulariser for cell in regularised}
     assert factors == {"learned": 1e-4, "none": 0.0, "rotary": 0.0, "alibi": 0.0}
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 @pytest.mark.parametrize("suite", ["algorithmic", "formal"])
-def test_models_stop_when_they_are_perfect_or_train_to_the_end(suite, scale):
-    usual, whole = huang.cells(suite, scale), huang.cells(suite, scale, until="end")
-    for cells, stop in ((usual, True), (whole, False)):
-        assert {run.evaluation.stop for cell in cells for run in cell.runs} == {stop}
-    for cell, other in zip(usual, whole, strict=True):
-        assert cell.published == other.published
-        assert {run.id for run in cell.runs}.isdisjoint(run.id for run in other.runs)
+def test_models_are_trained_by_the_recipe(suite, scale):
+    usual = huang.RECIPES[suite, scale]
+    for recipe in (
+        usual,
+        replace(usual, until="end", steps=70),
+        replace(usual, until="perfect", clip=0.5, rounding="none", spare_positions=(7, 0)),
+    ):
+        cells = huang.cells(suite, scale, recipe=None if recipe is usual else recipe)
+        for run in (run for cell in cells for run in cell.runs):
+            _, model, training, evaluation = run.decoder
+            assert training.steps == recipe.steps
+            assert (training.clip, training.rounding) == (recipe.clip, recipe.rounding)
+            assert evaluation.stop == (recipe.until == "perfect")
+            learned = model.positions == "learned"
+            assert model.spare_positions == (recipe.spare_positions[0] if learned else 0)
+        for cell, other in zip(cells, huang.cells(suite, scale), strict=True):
+            assert cell.published == other.published
 
 
-def test_gradients_are_shortened_in_the_algorithmic_suite_alone():
-    def clips(*given, **changes):
-        return {run.decoder.training.clip for cell in huang.cells(*given, **changes) for run in cell.runs}
-
-    for scale in ("quick", "paper"):
-        assert (clips("algorithmic", scale), clips("formal", scale)) == ({1.0}, {0.0})
-        assert clips("algorithmic", scale, clip=0) == clips("algorithmic", scale, clip=0.0) == {0.0}
-        assert clips("formal", scale, clip=0.5) == {0.5}
+def test_models_stop_when_they_are_perfect_but_languages_are_trained_to_the_end():
+    assert {pair: recipe.until for pair, recipe in huang.RECIPES.items()} == {
+        ("algorithmic", "quick"): "perfect",
+        ("algorithmic", "paper"): "perfect",
+        ("formal", "quick"): "end",
+        ("formal", "paper"): "end",
+    }
+    assert {recipe.clip for recipe in huang.RECIPES.values()} == {1.0}
 
 
 def test_committed_results_are_those_of_todays_runs():
     """Results from before gradients could be shortened among them: their ids have not changed."""
-    formal = huang.cells("formal", "paper")
+    first = huang.Recipe(steps=30_000, until="perfect", clip=0, rounding="bfloat16")
+    recipes = {"perfect": first, "end": replace(first, until="end")}
+    formal = {until: huang.cells("formal", "paper", recipe=recipe) for until, recipe in recipes.items()}
     grid = {
         until: [
             run.but(seed=seed)
-            for cell in formal
-            for run in search_runs(cell.task, cell.positions, "paper", 0, grid_up_to("2/2/64"), until)
+            for cell in formal[until]
+            for (run,) in candidates(
+                cell.task, cell.positions, "paper", [0], recipes[until], grid_up_to("2/2/64")
+            )
             for seed in (*cell.seeds, max(cell.seeds) + 1)
         ]
-        for until in ("perfect", "end")
+        for until in recipes
     }
-    possible = {
-        "algorithmic": [run for cell in huang.cells("algorithmic", "paper") for run in cell.runs],
-        "algorithmic-unshortened": [
-            run for cell in huang.cells("algorithmic", "paper", clip=0) for run in cell.runs
-        ],
-        "formal-1": [run for cell in formal for run in cell.runs],
-        "formal-end": [run for cell in huang.cells("formal", "paper", until="end") for run in cell.runs],
-        "formal-search": grid["perfect"],
-        "formal-search-end": grid["end"],
+    unshortened = replace(huang.RECIPES["algorithmic", "paper"], clip=0)
+    cells = {
+        "algorithmic": huang.cells("algorithmic", "paper"),
+        "algorithmic-unshortened": huang.cells("algorithmic", "paper", recipe=unshortened),
+        "formal-1": formal["perfect"],
+        "formal-end": formal["end"],
     }
+    possible = {name: [run for cell in own for run in cell.runs] for name, own in cells.items()}
+    possible |= {"formal-search": grid["perfect"], "formal-search-end": grid["end"]}
     for name, runs in possible.items():
         known = {*pd.read_parquet(REPRODUCTIONS / f"{name}.parquet", columns=["run"])["run"]}
         assert known

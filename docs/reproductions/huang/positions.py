@@ -40,9 +40,9 @@ def trained(task: str, shape: Shape, spare: int, steps: int = STEPS):
     """Runs of five seeds for so many steps, their results, and the weights of each."""
     runs = []
     for seed in SEEDS:
-        run = huang.run_of(lw.task(task), "learned", shape, "paper", seed)
-        run = run.but(steps=steps, spare_positions=spare)
-        runs.append(run.but(evaluation=replace(run.evaluation, sequences=500, every=STEPS, stop=False)))
+        recipe = huang.Recipe(steps=steps, until="end", clip=0, spare_positions=(spare,))
+        run = huang.run_of(lw.task(task), "learned", shape, "paper", seed, recipe)
+        runs.append(run.but(evaluation=replace(run.evaluation, sequences=500, every=STEPS)))
     with tempfile.TemporaryDirectory() as folder:
         results = lw.train(runs, output=folder)
         weights = [lw.Store(folder).weights(run) for run in runs]

@@ -7,17 +7,20 @@ figure1: SimpleTask; figure2: ModPTask; figure3: attention on ModPTask; figure4:
 algorithmic, formal: decoders on the two suites of Huang et al. (ICLR 2025), prediction against outcome.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
+from lengthwise._checks import whole
 from lengthwise.cli.figures import reproduce_figure
 from lengthwise.cli.suites import reproduce_suite
 from lengthwise.experiments import huang, izzo
+from lengthwise.experiments.run import MOST_SEEDS
 from lengthwise.experiments.selection import grid_up_to
 from lengthwise.models.positions import Positions
+from lengthwise.training.decoder_config import Rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +47,24 @@ class Command:
     """Of a suite: these schemes of positions alone (none: no positions)."""
     seeds: int | None = None
     """Of a suite: so many seeds of every cell (None: 5, at the quick scale 3)."""
-    regulariser: float = 0.0
-    """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4)."""
+    steps: int | None = None
+    """Of a suite: over so many steps the learning rate falls to 0 (None: at the paper scale 30,000; formal:
+    10,000; at the quick scale 3,000)."""
+    until: Literal["perfect", "end"] | None = None
+    """Of a suite: train a model until it is perfect on the first bin, or to the end in any case (None:
+    perfect; formal: end)."""
     clip: float | None = None
-    """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1; formal: 0)."""
-    until: Literal["perfect", "end"] = "perfect"
-    """Of a suite: train a model until it is perfect on the first bin, or to the end in any case."""
-    search: bool = False
-    """Of a suite: select each architecture from the paper's grid first, by the paper's rule."""
+    """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1)."""
+    rounding: Rounding | None = None
+    """Of a suite: what a GPU may round (None: at the paper scale bfloat16; formal: tf32; else none)."""
+    regulariser: float | None = None
+    """Of a suite: the factor on the paper's regulariser of learned positions (there, 1e-4; None: 0)."""
+    spare_positions: tuple[int, ...] = ()
+    """Of a suite: how many learned positions are to spare; a search tries each, else the first is taken
+    (empty: 0; formal at the paper scale: 150 and 0)."""
+    search: int = 0
+    """Of a suite: select each architecture from the paper's grid first, by the paper's rule, with so many
+    seeds (there, 1; 0: no search)."""
     largest: str | None = None
     """Of a search: leave out what has more layers, more heads or more width than this, such as 2/2/64."""
     tables: tuple[Path, ...] = ()
@@ -66,10 +79,11 @@ def run(command: Command) -> None:
     name = command.experiment
     output = command.output or Path(f"runs/{name}-{command.scale}")
     if name == "algorithmic" or name == "formal":
-        if command.search and (command.regulariser or command.clip is not None):
-            raise ValueError("--search selects as the paper did: give it without --regulariser and --clip")
         if command.largest is not None and not command.search:
-            raise ValueError("--largest is for a search: give it with --search")
+            raise ValueError("--largest is for a search: give it with --search 1")
+        whole(command.search, "search", 0, MOST_SEEDS)
+        given = {flag: value for flag in RECIPE if (value := getattr(command, flag)) not in (None, ())}
+        recipe = replace(huang.RECIPES[name, command.scale], **given)
         seeds = (
             command.seeds if command.seeds is not None else (3 if command.scale == "quick" else huang.FIVE)
         )
@@ -80,26 +94,23 @@ def run(command: Command) -> None:
             schemes=command.positions,
             seeds=seeds,
             seed=huang.FIRST_SEED if command.seed is None else command.seed,
-            regulariser=command.regulariser,
-            clip=command.clip,
-            until=command.until,
+            recipe=recipe,
         )
-        told = f"lengthwise reproduce {name}{_flags(command)}"
         reproduce_suite(
             name,
             command.scale,
             chosen,
             output,
             command.device,
+            recipe=recipe,
             grid=grid_up_to(command.largest) if command.search else (),
-            until=command.until,
+            selecting=command.search,
             tables=command.tables,
-            told=told,
+            told=f"lengthwise reproduce {name}{_flags(command)}",
             json=command.json,
         )
         return
-    only = ("tasks", "positions", "seeds", "regulariser", "clip", "until", "search", "largest", "tables")
-    for flag in only:
+    for flag in ("tasks", "positions", "seeds", *RECIPE, "search", "largest", "tables"):
         if getattr(command, flag) != getattr(Command, flag):
             raise ValueError(
                 f"--{flag.replace('_', '-')} is for the suites algorithmic and formal; {name} has none"
@@ -108,18 +119,18 @@ def run(command: Command) -> None:
     reproduce_figure(name, command.scale, output, command.device, first, command.json)
 
 
+RECIPE = tuple(field.name for field in fields(huang.Recipe))
+"""The flags that are entries of a recipe."""
+
+
 def _flags(command: Command) -> str:
     """The flags that decide what is run, as they were typed."""
     words = [f" --scale {command.scale}"]
-    words += [
-        f" --{flag} {' '.join(given)}" for flag in ("tasks", "positions") if (given := getattr(command, flag))
-    ]
-    words += [
-        f" --{flag} {value}" for flag in ("seeds", "seed") if (value := getattr(command, flag)) is not None
-    ]
-    words += [f" --tables {' '.join(map(str, command.tables))}"] if command.tables else []
-    words += [f" --regulariser {command.regulariser:g}"] if command.regulariser else []
-    words += [f" --clip {command.clip:g}"] if command.clip is not None else []
-    words += [" --until end"] if command.until == "end" else []
-    words += [" --search"] if command.search else []
-    return "".join(words) + (f" --largest {command.largest}" if command.largest else "")
+    for flag in ("tasks", "positions", "seeds", "seed", "tables", *RECIPE, "search", "largest"):
+        value = getattr(command, flag)
+        if value == getattr(Command, flag):
+            continue
+        told = " ".join(map(str, value)) if isinstance(value, tuple) else value
+        told = f"{told:g}" if isinstance(told, float) else told
+        words.append(f" --{flag.replace('_', '-')} {told}")
+    return "".join(words)

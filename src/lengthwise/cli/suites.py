@@ -17,7 +17,7 @@ from lengthwise.cli.progress import progress_bars
 from lengthwise.experiments import Run, Store, train
 from lengthwise.experiments.engine import machine_words
 from lengthwise.experiments.folder import note
-from lengthwise.experiments.huang import Cell, Scale, Suite, Until, there
+from lengthwise.experiments.huang import Cell, Recipe, Scale, Suite, there
 from lengthwise.experiments.published import Shape
 from lengthwise.experiments.results import COLUMNS
 from lengthwise.experiments.selection import searched
@@ -34,15 +34,16 @@ def reproduce_suite(
     output: Path,
     device: str | None,
     *,
+    recipe: Recipe,
     grid: Sequence[Shape],
-    until: Until,
+    selecting: int,
     tables: Sequence[Path],
     told: str,
     json: bool,
 ) -> None:
     """Train what is not there yet, or read it from ``tables``, then write and print what was found; ``told``
-    is the command as typed. Architectures are selected from the ``grid`` first, if there is one, by models
-    that are trained ``until`` they are perfect or to the end.
+    is the command as typed. Architectures are selected from the ``grid`` first, if there is one, with as many
+    seeds as are ``selecting``.
     """
     begun, new, measured = time.perf_counter(), set[str](), list[pd.DataFrame]()
     known = _read(tables) if tables else None
@@ -58,7 +59,7 @@ def reproduce_suite(
         return found
 
     if grid:
-        chosen = searched(chosen, scale, measure, grid, until)
+        chosen = searched(chosen, scale, measure, recipe, grid, selecting)
     if known is not None:
         chosen = there(chosen, known)
     runs = [run for cell in chosen for run in cell.runs]

@@ -5,9 +5,9 @@ overlap (``paper``); ``quick`` has bins up to 20, 40 and 60, smaller models and 
 minutes on two CPU cores. All seeds count. The paper ran seeds until five were perfect on the first bin and
 dropped the others; what that gives stands beside.
 
-Gradients of the algorithmic suite are shortened to the norm 1, as the published code does by its trainer's
-default; those of the formal one are not. In both suites a model stops when it is perfect on the first bin.
-(The published code of the formal suite does not stop.)
+Gradients are shortened to the norm 1, as the published code of the algorithmic suite does by its trainer's
+default. There a model stops when it is perfect on the first bin; languages are trained to the end, as their
+published code does, for as many steps as its passes over fixed lists of words come to: from 300 to 62,500.
 
 A cell is a task with a scheme. Where the paper names the architecture that it selected from its grid, and
 this has at most four layers, it is trained here; for rotary positions and ALiBi, that of learned positions.
@@ -29,6 +29,7 @@ from lengthwise.models import DecoderModel
 from lengthwise.models.positions import SCHEMES, Positions
 from lengthwise.tasks import ALGORITHMIC, FORMAL, PREDICTION_TASKS, PredictionTask
 from lengthwise.training import DecoderEvaluation, DecoderTraining
+from lengthwise.training.decoder_config import Rounding
 
 Suite = Literal["algorithmic", "formal"]
 Scale = Literal["quick", "paper"]
@@ -36,9 +37,6 @@ Until = Literal["perfect", "end"]
 
 FIRST_SEED = 10_000
 """Seeds of published tables begin here: smaller ones were used in finding out what to train."""
-
-CLIP: Mapping[Suite, float] = {"algorithmic": 1.0, "formal": 0.0}
-"""What a model's gradient is shortened to."""
 
 MOST_LAYERS = 4
 """Architectures with more layers are not trained."""
@@ -56,6 +54,38 @@ NOT_THERE = "not all its runs are there"
 
 FIVE = 5
 """So many seeds that were perfect on the first bin make a published accuracy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How the models of a suite are trained.
+
+    - ``steps``: over which the learning rate falls to 0;
+    - ``until``: a model stops when it is perfect on the first bin, at a rate that is still high, or at the
+      end;
+    - ``clip``: the norm that its gradient is shortened to, 0 for never;
+    - ``rounding``: what a GPU may round;
+    - ``regulariser``: the factor on the paper's regulariser of learned positions (there, 1e-4);
+    - ``spare_positions``: how many learned positions there are behind those of the longest test input: a
+      search tries all of these choices, else the first is taken.
+    """
+
+    steps: int
+    until: Until
+    clip: float = 1.0
+    rounding: Rounding = "none"
+    regulariser: float = 0.0
+    spare_positions: tuple[int, ...] = (0,)
+
+
+RECIPES: Mapping[tuple[Suite, Scale], Recipe] = {
+    ("algorithmic", "quick"): Recipe(steps=3000, until="perfect"),
+    ("algorithmic", "paper"): Recipe(steps=30_000, until="perfect", rounding="bfloat16"),
+    ("formal", "quick"): Recipe(steps=3000, until="end"),
+    ("formal", "paper"): Recipe(steps=10_000, until="end", rounding="tf32", spare_positions=(150, 0)),
+}
+"""Of languages the published code has as many positions to spare as the longest input takes, that of the
+algorithmic suite has none."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +117,12 @@ def cells(
     schemes: Sequence[str] | None = None,
     seeds: int = FIVE,
     seed: int = FIRST_SEED,
-    regulariser: float = 0.0,
-    clip: float | None = None,
-    until: Until = "perfect",
+    recipe: Recipe | None = None,
 ) -> list[Cell]:
-    """The cells of a suite, of all its tasks and schemes at this scale unless some are named; with the
-    paper's regulariser of learned positions, if its factor is not 0 (there, 1e-4); and with gradients
-    shortened to ``clip``, 0 for never, if not to what is usual in the suite. A model is trained ``until`` it
-    is perfect on the first bin, when its learning rate is still high, or to the end.
+    """The cells of a suite, of all its tasks and schemes at this scale unless some are named, by its own
+    recipe unless there is another.
     """
+    recipe = recipe or RECIPES[suite, scale]
     known = ALGORITHMIC if suite == "algorithmic" else FORMAL
     for name in tasks or ():
         if name not in known:
@@ -112,15 +139,7 @@ def cells(
     whole(seeds, "seeds", 1, MOST_SEEDS)
     every = range(seed, seed + seeds)
     pairs = product(chosen, (SCHEMES[SCHEMES.index(scheme)] for scheme in schemes or usual))
-
-    def changed(run: Run) -> Run:
-        task, model, training, evaluation = run.decoder
-        factor = regulariser if model.positions == "learned" else 0.0
-        longest = training.clip if clip is None else clip
-        return Run(task, model, replace(training, regulariser=factor, clip=longest), evaluation)
-
-    found = [_cell(PREDICTION_TASKS[name](), scheme, scale, every, until) for name, scheme in pairs]
-    return [replace(cell, runs=tuple(map(changed, cell.runs))) for cell in found]
+    return [_cell(PREDICTION_TASKS[name](), scheme, scale, every, recipe) for name, scheme in pairs]
 
 
 QUICK_TASKS: dict[Suite, tuple[str, ...]] = {
@@ -146,25 +165,35 @@ def run_of(
     shape: Shape,
     scale: Scale,
     seed: int,
-    until: Until = "perfect",
+    recipe: Recipe,
 ) -> Run:
-    """One model of this shape, trained in the way of this scale."""
+    """One model of this shape, measured in the way of this scale, with the recipe's first choice of spare
+    positions.
+    """
     model = DecoderModel(layers=shape.layers, heads=shape.heads, width=shape.width, positions=positions)
-    suite: Suite = "algorithmic" if task.name in ALGORITHMIC else "formal"
-    usual = DecoderTraining(learning_rate=shape.learning_rate, clip=CLIP[suite], seed=seed)
-    evaluation = DecoderEvaluation(stop=until == "perfect")
+    training = DecoderTraining(
+        steps=recipe.steps,
+        learning_rate=shape.learning_rate,
+        clip=recipe.clip,
+        rounding=recipe.rounding,
+        seed=seed,
+    )
+    if positions == "learned":
+        model = replace(model, spare_positions=recipe.spare_positions[0])
+        training = replace(training, regulariser=recipe.regulariser)
+    evaluation = DecoderEvaluation(stop=recipe.until == "perfect")
     if scale == "quick":
         evaluation = replace(evaluation, ends=(20, 40, 60), sequences=500, every=500)
-        return Run(task, model, replace(usual, length=20, steps=3000), evaluation)
-    return Run(task, model, replace(usual, rounding="bfloat16"), evaluation)
+        training = replace(training, length=20)
+    return Run(task, model, training, evaluation)
 
 
-def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range, until: Until) -> Cell:
+def _cell(task: PredictionTask, positions: Positions, scale: Scale, seeds: range, recipe: Recipe) -> Cell:
     shape = _shape(task, positions, scale)
     if shape.layers > MOST_LAYERS:
         told = f"the paper took {shape.layers} layers of width {shape.width} with {shape.heads} heads"
         return Cell(task, positions, tuple(seeds), (), told)
-    runs = tuple(run_of(task, positions, shape, scale, seed, until) for seed in seeds)
+    runs = tuple(run_of(task, positions, shape, scale, seed, recipe) for seed in seeds)
     return Cell(task, positions, tuple(seeds), runs)
 
 
@@ -214,6 +243,7 @@ def outcomes(chosen: Sequence[Cell], results: pd.DataFrame) -> pd.DataFrame:
                 "steps": float(own["steps"].median()),
                 "shape": f"{model.layers}/{model.heads}/{model.width}",
                 "learning_rate": cell.runs[0].decoder.training.learning_rate,
+                "spare_positions": model.spare_positions,
                 "note": cell.note,
                 "generalises": bool(own[bins[-1]].median() >= ENOUGH),
             }

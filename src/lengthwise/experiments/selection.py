@@ -1,8 +1,9 @@
 """The paper's choice of an architecture for a cell: a grid, and a rule that takes one from it.
 
-The rule never looks at the last bin. It is the best on the second bin, so that nothing behind a run that is
+The rule never looks at the last bin. It is the best on the second bin, so that nothing behind one that is
 perfect on the first two can be taken in its place: the search of a cell ends there, and finds what going
-through the whole grid would find.
+through the whole grid would find. The paper trained one model of each; several seeds find what is good by
+luck alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from itertools import groupby, product
 
 import pandas as pd
 
-from lengthwise.experiments.huang import NOT_THERE, Cell, Scale, Until, run_of
+from lengthwise.experiments.huang import NOT_THERE, Cell, Recipe, Scale, run_of
 from lengthwise.experiments.published import Shape
 from lengthwise.experiments.results import accuracies
 from lengthwise.experiments.run import Run
@@ -24,7 +25,7 @@ GRID = tuple(
 )
 """The paper's grid, the simplest first: fewest layers, then the smallest width, then the fewest heads."""
 
-NONE_PERFECT = "none in the grid is perfect on the first bin"
+NONE_PERFECT = "none in the grid is perfect on the first bin with every seed"
 
 Measure = Callable[[str, Sequence[Run]], pd.DataFrame]
 """Takes what is being done, in words, and runs; returns the results of those that there are."""
@@ -43,52 +44,59 @@ def grid_up_to(largest: str | None) -> tuple[Shape, ...]:
     return grid
 
 
-def search_runs(
+def candidates(
     task: PredictionTask,
     positions: Positions,
     scale: Scale,
-    seed: int,
+    seeds: Sequence[int],
+    recipe: Recipe,
     grid: Sequence[Shape] = GRID,
-    until: Until = "perfect",
-) -> list[Run]:
-    """The runs from which the paper's rule selects an architecture, the simplest first."""
-    shapes = [shape for shape in grid if positions != "rotary" or shape.width // shape.heads % 2 == 0]
-    return [run_of(task, positions, shape, scale, seed, until) for shape in shapes]
-
-
-def select(runs: Sequence[Run], results: pd.DataFrame) -> Run | None:
-    """The paper's choice: among the runs that are perfect on the first bin, the best on the second, and the
-    first of them in this order if several are. None if no run is perfect. The last bin has no part in it.
+) -> list[tuple[Run, ...]]:
+    """What one is selected from, the simplest first: the runs of each, one a seed. Shapes come with every
+    choice of spare positions, in the recipe's order.
     """
-    _, second, *_ = runs[0].test_lengths
-    perfect = _perfect(runs, results)
-    if not perfect:
-        return None
-    best = max(perfect[run][second] for run in perfect)
-    return next(run for run in perfect if perfect[run][second] == best)
+    shapes = [shape for shape in grid if positions != "rotary" or shape.width // shape.heads % 2 == 0]
+    spares = recipe.spare_positions if positions == "learned" else recipe.spare_positions[:1]
+    recipes = [replace(recipe, spare_positions=(spare,)) for spare in spares]
+    return [
+        tuple(run_of(task, positions, shape, scale, seed, own) for seed in seeds)
+        for _, alike in groupby(shapes, key=lambda shape: shape[:3])
+        for own, shape in product(recipes, list(alike))
+    ]
+
+
+def select(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> Sequence[Run] | None:
+    """The paper's choice: among the candidates that are perfect on the first bin with every seed, the best on
+    the second in the mean, and the first of them in this order if several are. None if there is none. The
+    last bin has no part in it.
+    """
+    shares = [_shares(runs, results) for runs in tried]
+    perfect = [place for place, (first, _) in enumerate(shares) if first == 1]
+    return tried[max(perfect, key=lambda place: shares[place][1])] if perfect else None
 
 
 def searched(
     chosen: Sequence[Cell],
     scale: Scale,
     measure: Measure,
+    recipe: Recipe,
     grid: Sequence[Shape] = GRID,
-    until: Until = "perfect",
+    selecting: int = 1,
 ) -> list[Cell]:
-    """The cells with the architectures that the rule selects, found with the seed behind theirs.
+    """The cells with what the rule selects, found with ``selecting`` seeds behind theirs (in the paper, 1).
 
-    Where no run of the grid is perfect on the first bin, the paper took a model of 12 layers. Here it is then
-    the run that is best on the first bin, and the cell says so.
+    Where no candidate is perfect on the first bin, the paper took a model of 12 layers. Here it is then the
+    one that is best on the first bin, and the cell says so.
     """
-    rounds = [_rounds(cell, scale, grid, until) for cell in chosen]
-    tried: list[list[Run]] = [[] for _ in chosen]
+    rounds = [_rounds(cell, scale, recipe, grid, selecting) for cell in chosen]
+    tried: list[list[tuple[Run, ...]]] = [[] for _ in chosen]
     left, tables = list(range(len(chosen))), []
     for number in range(max(map(len, rounds))):
         left = [cell for cell in left if number < len(rounds[cell])]
         if not left:
             break
         many = f"{len(left)} cells" if len(left) > 1 else "one cell"
-        fresh = [run for cell in left for run in rounds[cell][number]]
+        fresh = [run for cell in left for runs in rounds[cell][number] for run in runs]
         tables.append(measure(f"the grid, round {number + 1}: {many}", fresh))
         results = pd.concat(tables, ignore_index=True)
         for cell in left:
@@ -98,41 +106,36 @@ def searched(
     return [_with(cell, runs, results) for cell, runs in zip(chosen, tried, strict=True)]
 
 
-def _rounds(cell: Cell, scale: Scale, grid: Sequence[Shape], until: Until) -> list[list[Run]]:
-    """The runs of a grid, those together that differ in their learning rate alone."""
-    runs = search_runs(cell.task, cell.positions, scale, max(cell.seeds) + 1, grid, until)
-    return [list(alike) for _, alike in groupby(runs, key=lambda run: run.decoder.model)]
+def _rounds(
+    cell: Cell, scale: Scale, recipe: Recipe, grid: Sequence[Shape], selecting: int
+) -> list[list[tuple[Run, ...]]]:
+    """The candidates of a grid, those together that differ in their learning rate alone."""
+    behind = max(cell.seeds) + 1
+    found = candidates(cell.task, cell.positions, scale, range(behind, behind + selecting), recipe, grid)
+    return [list(alike) for _, alike in groupby(found, key=lambda runs: runs[0].decoder.model)]
 
 
-def _settled(runs: Sequence[Run], results: pd.DataFrame) -> bool:
-    """Whether no run behind these can be selected, or some of these are missing."""
-    _, second, *_ = runs[0].test_lengths
-    missing = not {run.id for run in runs} <= {*results["run"]}
-    return missing or any(own[second] == 1 for own in _perfect(runs, results).values())
+def _settled(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> bool:
+    """Whether no candidate behind these can be selected, or some of these are missing."""
+    return _missing(tried, results) or any(_shares(runs, results) == (1, 1) for runs in tried)
 
 
-def _with(cell: Cell, runs: Sequence[Run], results: pd.DataFrame) -> Cell:
-    """The cell with what is selected from these runs."""
-    if not {run.id for run in runs} <= {*results["run"]}:
+def _with(cell: Cell, tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> Cell:
+    """The cell with what is selected from these candidates."""
+    if _missing(tried, results):
         return replace(cell, runs=(), not_run=NOT_THERE)
-    best, note = select(runs, results), ""
+    best, note = select(tried, results), ""
     if best is None:
-        first, *_ = runs[0].test_lengths
-        shares = _accuracies(runs, results)
-        best, note = max(runs, key=lambda run: shares[run][first]), NONE_PERFECT
-    return replace(cell, runs=tuple(best.but(seed=seed) for seed in cell.seeds), not_run=None, note=note)
+        best, note = max(tried, key=lambda runs: _shares(runs, results)[0]), NONE_PERFECT
+    return replace(cell, runs=tuple(best[0].but(seed=seed) for seed in cell.seeds), not_run=None, note=note)
 
 
-def _accuracies(runs: Sequence[Run], results: pd.DataFrame) -> dict[Run, dict[int, float]]:
-    """What these runs end with in every bin, in their order."""
-    table = accuracies(results[results["run"].isin([run.id for run in runs])]).set_index("run")
-    columns = {end: table[f"accuracy_{end}"].to_dict() for end in runs[0].test_lengths}
-    return {run: {end: shares[run.id] for end, shares in columns.items()} for run in runs}
+def _missing(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> bool:
+    return not {run.id for runs in tried for run in runs} <= {*results["run"]}
 
 
-def _perfect(runs: Sequence[Run], results: pd.DataFrame) -> dict[Run, dict[int, float]]:
-    """Those of these runs that are there and perfect on the first bin."""
-    there = {*results["run"]}
-    known = [run for run in runs if run.id in there]
-    shares = _accuracies(known, results) if known else {}
-    return {run: own for run, own in shares.items() if own[run.test_lengths[0]] == 1}
+def _shares(runs: Sequence[Run], results: pd.DataFrame) -> tuple[float, float]:
+    """What these runs end with on the first and on the second bin, in the mean."""
+    first, second, *_ = runs[0].test_lengths
+    table = accuracies(results[results["run"].isin([run.id for run in runs])])
+    return table[f"accuracy_{first}"].mean(), table[f"accuracy_{second}"].mean()

@@ -161,9 +161,10 @@ def suite_page(suite: Suite, table: pd.DataFrame, made: str) -> str:
             continue
         spread = " / ".join(_spread(row, n) for n in (1, 2, 3))
         five = _shares(row, "five") or f"only {row['perfect']:.0f}"
+        spare = f", {row['spare_positions']:.0f} spare positions" if row["spare_positions"] else ""
         note = f" ({row['note']})" if row["note"] else ""
         lines.append(
-            f"{cell} {row['shape']}, {row['learning_rate']:g}{note} | "
+            f"{cell} {row['shape']}, {row['learning_rate']:g}{spare}{note} | "
             f"{row['steps']:,.0f} | {row['perfect']:.0f} of {row['seeds']:.0f} | {spread} | {five} | "
             f"{published} |"
         )
