@@ -49,7 +49,7 @@ class Command:
     """Of a suite: so many seeds of every cell (None: 5, at the quick scale 3)."""
     steps: int | None = None
     """Of a suite: over so many steps the learning rate falls to 0 (None: at the paper scale 30,000; formal:
-    10,000; at the quick scale 3,000)."""
+    20,000; at the quick scale 3,000)."""
     until: Literal["perfect", "end"] | None = None
     """Of a suite: train a model until it is perfect on the first bin, or to the end in any case (None:
     perfect; formal: end)."""

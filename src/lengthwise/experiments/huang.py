@@ -82,7 +82,7 @@ RECIPES: Mapping[tuple[Suite, Scale], Recipe] = {
     ("algorithmic", "quick"): Recipe(steps=3000, until="perfect"),
     ("algorithmic", "paper"): Recipe(steps=30_000, until="perfect", rounding="bfloat16"),
     ("formal", "quick"): Recipe(steps=3000, until="end"),
-    ("formal", "paper"): Recipe(steps=10_000, until="end", rounding="tf32", spare_positions=(150, 0)),
+    ("formal", "paper"): Recipe(steps=20_000, until="end", rounding="tf32", spare_positions=(150, 0)),
 }
 """Of languages the published code has as many positions to spare as the longest input takes, that of the
 algorithmic suite has none."""
