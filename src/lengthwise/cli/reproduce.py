@@ -52,7 +52,7 @@ class Command:
     20,000; at the quick scale 3,000)."""
     until: Literal["perfect", "end"] | None = None
     """Of a suite: train a model until it is perfect on the first bin, or to the end in any case (None:
-    perfect; formal: end)."""
+    perfect; formal at the paper scale: end)."""
     clip: float | None = None
     """Of a suite: the norm that gradients are shortened to, 0 for never (None: 1)."""
     rounding: Rounding | None = None

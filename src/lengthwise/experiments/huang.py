@@ -6,8 +6,8 @@ minutes on two CPU cores. All seeds count. The paper ran seeds until five were p
 dropped the others; what that gives stands beside.
 
 Gradients are shortened to the norm 1, as the published code of the algorithmic suite does by its trainer's
-default. There a model stops when it is perfect on the first bin; languages are trained to the end, as their
-published code does, for as many steps as its passes over fixed lists of words come to: from 300 to 62,500.
+default. A model stops when it is perfect on the first bin; languages at the paper's scale are trained to the
+end, as by their published code, whose passes over fixed lists of words come to 300 to 62,500 steps.
 
 A cell is a task with a scheme. Where the paper names the architecture that it selected from its grid, and
 this has at most four layers, it is trained here; for rotary positions and ALiBi, that of learned positions.
@@ -81,7 +81,7 @@ class Recipe:
 RECIPES: Mapping[tuple[Suite, Scale], Recipe] = {
     ("algorithmic", "quick"): Recipe(steps=3000, until="perfect"),
     ("algorithmic", "paper"): Recipe(steps=30_000, until="perfect", rounding="bfloat16"),
-    ("formal", "quick"): Recipe(steps=3000, until="end"),
+    ("formal", "quick"): Recipe(steps=3000, until="perfect"),
     ("formal", "paper"): Recipe(steps=20_000, until="end", rounding="tf32", spare_positions=(150, 0)),
 }
 """Of languages the published code has as many positions to spare as the longest input takes, that of the

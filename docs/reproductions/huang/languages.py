@@ -1,14 +1,15 @@
-"""Where training puts words among learned positions, and what becomes of languages then: five seeds each.
+"""Why languages with a program may not be learned at all lengths, and what helps: five seeds each.
 
 starts: languages that need no positions and languages that need them, where the longest test word takes all
     positions, where as many again are spare, and where the positions form a ring, so that none is an end.
 ended: Tomita 4 with spare positions, trained for 30,000 steps, ten times as long.
 where: at which letters of words of 101 to 150 models of D_2 are wrong.
 prefixes: at which lengths n models of (aa)* are wrong about a^n.
+shortened: D_12 without positions, trained for 20,000 steps with gradients as they are and shortened to 1.
 
-    python docs/reproductions/huang/positions.py [PART ..]
+    python docs/reproductions/huang/languages.py [PART ..]
 
-All parts take half an hour on two CPU cores.
+All parts take 40 minutes on two CPU cores.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ import torch
 import lengthwise as lw
 from lengthwise.experiments import huang
 from lengthwise.experiments.published import Shape
+from lengthwise.models.positions import Positions
 from lengthwise.training import decoder_data
 
 SEEDS, STEPS, LONGEST = range(5), 3000, 150
@@ -36,12 +38,20 @@ LANGUAGES = {
 """The first three need no positions."""
 
 
-def trained(task: str, shape: Shape, spare: int, steps: int = STEPS):
+def trained(
+    task: str,
+    shape: Shape,
+    spare: int = 0,
+    *,
+    steps: int = STEPS,
+    positions: Positions = "learned",
+    clip: float = 0.0,
+):
     """Runs of five seeds for so many steps, their results, and the weights of each."""
     runs = []
     for seed in SEEDS:
-        recipe = huang.Recipe(steps=steps, until="end", clip=0, spare_positions=(spare,))
-        run = huang.run_of(lw.task(task), "learned", shape, "paper", seed, recipe)
+        recipe = huang.Recipe(steps=steps, until="end", clip=clip, spare_positions=(spare,))
+        run = huang.run_of(lw.task(task), positions, shape, "paper", seed, recipe)
         runs.append(run.but(evaluation=replace(run.evaluation, sequences=500, every=STEPS)))
     with tempfile.TemporaryDirectory() as folder:
         results = lw.train(runs, output=folder)
@@ -49,9 +59,9 @@ def trained(task: str, shape: Shape, spare: int, steps: int = STEPS):
     return runs, results, weights
 
 
-def told(results) -> str:
-    """The shares of right words on the last bin, seed by seed."""
-    return " ".join(f"{100 * share:5.1f}" for share in lw.accuracies(results)[f"accuracy_{LONGEST}"])
+def told(results, end: int = LONGEST) -> str:
+    """The shares of right words on a bin, seed by seed."""
+    return " ".join(f"{100 * share:5.1f}" for share in lw.accuracies(results)[f"accuracy_{end}"])
 
 
 @contextlib.contextmanager
@@ -117,7 +127,15 @@ def prefixes() -> None:
         print(f"half of the margins at least {float(margins.median()):.1f}", flush=True)
 
 
-PARTS = {"starts": starts, "ended": ended, "where": where, "prefixes": prefixes}
+def shortened() -> None:
+    """With and without, on all bins."""
+    for words, clip in (("as they are", 0.0), ("shortened", 1.0)):
+        _, results, _ = trained("dyck-12", Shape(1, 1, 16), steps=20_000, positions="none", clip=clip)
+        for end in (50, 100, LONGEST):
+            print(f"{words:>11s}, up to {end:3d}: {told(results, end)}", flush=True)
+
+
+PARTS = {"starts": starts, "ended": ended, "where": where, "prefixes": prefixes, "shortened": shortened}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:
