@@ -87,28 +87,28 @@ def test_models_stop_when_they_are_perfect_but_at_the_papers_scale_languages_tra
 def test_committed_results_are_those_of_todays_runs():
     """Results from before gradients could be shortened among them: their ids have not changed."""
     first = huang.Recipe(steps=30_000, until="perfect", clip=0, rounding="bfloat16")
-    recipes = {"perfect": first, "end": replace(first, until="end")}
-    formal = {until: huang.cells("formal", "paper", recipe=recipe) for until, recipe in recipes.items()}
-    grid = {
-        until: [
-            run.but(seed=seed)
-            for cell in formal[until]
-            for (run,) in candidates(
-                cell.task, cell.positions, "paper", [0], recipes[until], grid_up_to("2/2/64")
-            )
-            for seed in (*cell.seeds, max(cell.seeds) + 1)
-        ]
-        for until in recipes
+    recipes = {
+        "languages": huang.RECIPES["formal", "paper"],
+        "formal-search": first,
+        "formal-search-end": replace(first, until="end"),
     }
+    formal = {name: huang.cells("formal", "paper", recipe=recipe) for name, recipe in recipes.items()}
+
+    def grid(name, selecting):
+        for cell in formal[name]:
+            found = candidates(cell.task, cell.positions, "paper", [0], recipes[name], grid_up_to("2/2/64"))
+            behind = range(max(cell.seeds) + 1, max(cell.seeds) + 1 + selecting)
+            yield from (run.but(seed=seed) for (run,) in found for seed in (*cell.seeds, *behind))
+
     unshortened = replace(huang.RECIPES["algorithmic", "paper"], clip=0)
     cells = {
         "algorithmic": huang.cells("algorithmic", "paper"),
         "algorithmic-unshortened": huang.cells("algorithmic", "paper", recipe=unshortened),
-        "formal-1": formal["perfect"],
-        "formal-end": formal["end"],
+        "formal-1": formal["formal-search"],
+        "formal-end": formal["formal-search-end"],
     }
     possible = {name: [run for cell in own for run in cell.runs] for name, own in cells.items()}
-    possible |= {"formal-search": grid["perfect"], "formal-search-end": grid["end"]}
+    possible |= {name: grid(name, 3 if name == "languages" else 1) for name in recipes}
     for name, runs in possible.items():
         known = {*pd.read_parquet(REPRODUCTIONS / f"{name}.parquet", columns=["run"])["run"]}
         assert known
