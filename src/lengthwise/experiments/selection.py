@@ -6,9 +6,10 @@ through the whole grid would find. The paper trained one model of each; several 
 luck alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, product
+from statistics import fmean
 
 import pandas as pd
 
@@ -29,6 +30,9 @@ NONE_PERFECT = "none in the grid is perfect on the first bin with every seed"
 
 Measure = Callable[[str, Sequence[Run]], pd.DataFrame]
 """Takes what is being done, in words, and runs; returns the results of those that there are."""
+
+Ends = Mapping[str, tuple[float, float]]
+"""By the id of a run, the shares of the first and of the second bin on which it ends."""
 
 
 def grid_up_to(largest: str | None) -> tuple[Shape, ...]:
@@ -65,14 +69,22 @@ def candidates(
     ]
 
 
-def select(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> Sequence[Run] | None:
+def ends(results: pd.DataFrame) -> Ends:
+    """What the runs of a table end with, by id."""
+    if not len(results):
+        return {}
+    table = accuracies(results)
+    first, second, *_ = (name for name in table if str(name).startswith("accuracy_"))
+    return dict(zip(table["run"], zip(table[first], table[second], strict=True), strict=True))
+
+
+def select(tried: Sequence[Sequence[Run]], known: Ends) -> Sequence[Run] | None:
     """The paper's choice: among the candidates that are perfect on the first bin with every seed, the best on
     the second in the mean, and the first of them in this order if several are. None if there is none. The
     last bin has no part in it.
     """
-    shares = [_shares(runs, results) for runs in tried]
-    perfect = [place for place, (first, _) in enumerate(shares) if first == 1]
-    return tried[max(perfect, key=lambda place: shares[place][1])] if perfect else None
+    perfect = [runs for runs in tried if _means(runs, known)[0] == 1]
+    return max(perfect, key=lambda runs: _means(runs, known)[1], default=None)
 
 
 def searched(
@@ -90,20 +102,18 @@ def searched(
     """
     rounds = [_rounds(cell, scale, recipe, grid, selecting) for cell in chosen]
     tried: list[list[tuple[Run, ...]]] = [[] for _ in chosen]
-    left, tables = list(range(len(chosen))), []
+    left, known = list(range(len(chosen))), dict[str, tuple[float, float]]()
     for number in range(max(map(len, rounds))):
         left = [cell for cell in left if number < len(rounds[cell])]
         if not left:
             break
         many = f"{len(left)} cells" if len(left) > 1 else "one cell"
         fresh = [run for cell in left for runs in rounds[cell][number] for run in runs]
-        tables.append(measure(f"the grid, round {number + 1}: {many}", fresh))
-        results = pd.concat(tables, ignore_index=True)
+        known |= ends(measure(f"the grid, round {number + 1}: {many}", fresh))
         for cell in left:
             tried[cell] += rounds[cell][number]
-        left = [cell for cell in left if not _settled(tried[cell], results)]
-    results = pd.concat(tables, ignore_index=True)
-    return [_with(cell, runs, results) for cell, runs in zip(chosen, tried, strict=True)]
+        left = [cell for cell in left if not _settled(rounds[cell][number], known)]
+    return [_with(cell, runs, known) for cell, runs in zip(chosen, tried, strict=True)]
 
 
 def _rounds(
@@ -115,27 +125,26 @@ def _rounds(
     return [list(alike) for _, alike in groupby(found, key=lambda runs: runs[0].decoder.model)]
 
 
-def _settled(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> bool:
+def _settled(tried: Sequence[Sequence[Run]], known: Ends) -> bool:
     """Whether no candidate behind these can be selected, or some of these are missing."""
-    return _missing(tried, results) or any(_shares(runs, results) == (1, 1) for runs in tried)
+    return _missing(tried, known) or any(_means(runs, known) == (1, 1) for runs in tried)
 
 
-def _with(cell: Cell, tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> Cell:
+def _with(cell: Cell, tried: Sequence[Sequence[Run]], known: Ends) -> Cell:
     """The cell with what is selected from these candidates."""
-    if _missing(tried, results):
+    if _missing(tried, known):
         return replace(cell, runs=(), not_run=NOT_THERE)
-    best, note = select(tried, results), ""
+    best, note = select(tried, known), ""
     if best is None:
-        best, note = max(tried, key=lambda runs: _shares(runs, results)[0]), NONE_PERFECT
+        best, note = max(tried, key=lambda runs: _means(runs, known)[0]), NONE_PERFECT
     return replace(cell, runs=tuple(best[0].but(seed=seed) for seed in cell.seeds), not_run=None, note=note)
 
 
-def _missing(tried: Sequence[Sequence[Run]], results: pd.DataFrame) -> bool:
-    return not {run.id for runs in tried for run in runs} <= {*results["run"]}
+def _missing(tried: Sequence[Sequence[Run]], known: Ends) -> bool:
+    return any(run.id not in known for runs in tried for run in runs)
 
 
-def _shares(runs: Sequence[Run], results: pd.DataFrame) -> tuple[float, float]:
-    """What these runs end with on the first and on the second bin, in the mean."""
-    first, second, *_ = runs[0].test_lengths
-    table = accuracies(results[results["run"].isin([run.id for run in runs])])
-    return table[f"accuracy_{first}"].mean(), table[f"accuracy_{second}"].mean()
+def _means(runs: Sequence[Run], known: Ends) -> tuple[float, float]:
+    """Over the seeds of a candidate."""
+    first, second = zip(*(known[run.id] for run in runs), strict=True)
+    return fmean(first), fmean(second)
