@@ -148,7 +148,7 @@ def ensemble_steps(
     """Steps of so many models at once; how many models, and for how many steps data is drawn at a time."""
     ensemble = start_decoders(model, task, range(models), LONGEST, device())
     adam = StackAdam(ensemble.stack, [1e-3] * models, BETAS, 0.01)
-    data = FreshData(ensemble, task, length=LENGTH, batch=BATCH, seeds=range(models))
+    data = FreshData(ensemble, [task] * models, length=LENGTH, batch=BATCH, seeds=range(models))
     workers = crew(ensemble, task, DecoderTraining(length=LENGTH, batch=BATCH))
     step = step_of(adam, Backward(ensemble, task, 0.0, workers, rounding))
 

@@ -39,7 +39,9 @@ def steps(name: str, suite: huang.Suite, scheme: str, models: int):
     ensemble = start_decoders(model, task, cell.seeds, LONGEST, "cuda")
     rates = [training.learning_rate] * models
     adam = StackAdam(ensemble.stack, rates, BETAS, training.weight_decay, training.clip)
-    data = FreshData(ensemble, task, length=training.length, batch=training.batch, seeds=cell.seeds)
+    data = FreshData(
+        ensemble, [task] * models, length=training.length, batch=training.batch, seeds=cell.seeds
+    )
     workers = crew(ensemble, task, training)
     step = step_of(adam, Backward(ensemble, task, 0.0, workers, training.rounding))
 

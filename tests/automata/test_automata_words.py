@@ -177,8 +177,32 @@ def test_words_do_not_depend_on_their_neighbours():
         assert torch.equal(alone[0], together[row, :length])
 
 
+@given(st.lists(raw_automata(), min_size=1, max_size=4), st.integers(0, 10**6))
+def test_automata_beside_each_other_draw_each_its_own_words(data, seed):
+    """From the same numbers, row by row in turn, and with the same sets of what may follow."""
+    automata = [dfa for own in data if word_lengths(dfa := DFA(*own), 0, 7)]
+    automata = [dfa for dfa in automata if len(dfa.alphabet) == len(automata[0].alphabet)]
+    if not automata:
+        return
+    both, starts = automata[0].beside(automata[1:])
+    rows = [number % len(automata) for number in range(15)]
+    possible = [word_lengths(dfa, 0, 7) for dfa in automata]
+    picked = torch.randint(10**9, (15,), generator=generator(seed)).tolist()
+    sizes = [possible[own][at % len(possible[own])] for own, at in zip(rows, picked, strict=True)]
+    chances = torch.rand(15, 7, dtype=torch.float64, generator=generator(seed + 1))
+    begun = torch.tensor([starts[own] for own in rows])
+    letters, states = draw_words(both, torch.tensor(sizes), chances, begun)
+    for row, (own, size) in enumerate(zip(rows, sizes, strict=True)):
+        expected = draw_words(automata[own], torch.tensor([size]), chances[row : row + 1])
+        assert torch.equal(letters[row, :size], expected[0][0, :size])
+        sets = next_sets(both)[states[row, : size + 1]]
+        assert torch.equal(sets, next_sets(automata[own])[expected[1][0, : size + 1]])
+
+
 def test_mistakes():
     dfa = compile_regex("(aa)*")
+    with pytest.raises(ValueError, match="must have as many letters"):
+        dfa.beside([compile_regex("(ab)*")])
     with pytest.raises(ValueError, match="there is no word of length 3"):
         sample_words(dfa, torch.tensor([2, 5, 3]), generator())
     with pytest.raises(ValueError, match="at least 0 letters, got -1"):

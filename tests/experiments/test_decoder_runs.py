@@ -241,30 +241,42 @@ def test_changes_reach_the_parts_that_have_them():
     ]
 
 
+WORDS = [RUN.but(task=lw.task(name)) for name in ("dyck-2", "tomita-4", "parity-language")]
+
+
+def shape(run):
+    """A run without what may differ in an ensemble; the three languages have two letters each."""
+    return (WORDS[0] if run.task in [own.task for own in WORDS] else run).but(
+        seed=0, learning_rate=1.0, steps=run.training.steps
+    )
+
+
 @given(
     st.lists(
-        st.tuples(st.sampled_from([1e-3, 1e-2]), st.integers(0, 5), st.sampled_from([10, 20]), st.booleans()),
+        st.tuples(
+            st.sampled_from([1e-3, 1e-2]),
+            st.integers(0, 5),
+            st.sampled_from([10, 20]),
+            st.sampled_from([COPY, RUN, RUN.but(task=lw.task("aa-star")), *WORDS]),
+        ),
         max_size=30,
         unique=True,
     ),
     st.integers(1, 8),
 )
-def test_a_plan_is_a_partition_into_runs_that_may_differ_in_seed_and_rate_alone(cases, most):
-    runs = [
-        (COPY if copy else RUN).but(learning_rate=rate, seed=seed, steps=steps)
-        for rate, seed, steps, copy in cases
-    ]
+def test_a_plan_is_a_partition_into_runs_that_may_differ_in_seed_rate_and_language_alone(cases, most):
+    runs = [like.but(learning_rate=rate, seed=seed, steps=steps) for rate, seed, steps, like in cases]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoders, "MOST_ON_A_CPU", most)
         ensembles = plan([*runs, LIMIT], CPU)
     assert sorted(run.id for group in ensembles for run in group) == sorted(run.id for run in [*runs, LIMIT])
     for group in ensembles:
         assert len(group) <= most
-        assert len({run.but(seed=0, learning_rate=1.0) for run in group}) == 1
-    shapes = [group[0].but(seed=0, learning_rate=1.0) for group in ensembles]
-    for shape in set(shapes):
-        sizes = [len(group) for group, own in zip(ensembles, shapes, strict=True) if own == shape]
-        total = sum(run.but(seed=0, learning_rate=1.0) == shape for run in [*runs, LIMIT])
+        assert len({shape(run) for run in group}) == 1
+    shapes = [shape(group[0]) for group in ensembles]
+    for alike in set(shapes):
+        sizes = [len(group) for group, own in zip(ensembles, shapes, strict=True) if own == alike]
+        total = sum(shape(run) == alike for run in [*runs, LIMIT])
         assert (len(sizes), sum(sizes)) == (-(-total // most), total)
         assert max(sizes) - min(sizes) <= 1
 
@@ -375,7 +387,8 @@ def test_the_store_keeps_models_that_work(tmp_path):
     ensemble = start_decoders(model, task, [9], 9)
     ensemble.stack.load(0, store.weights(COPY))
     with Workers(1) as workers:
-        found = accuracy(ensemble, task, readings_of_bins(ensemble, task, evaluation), workers)
+        tests = {task: readings_of_bins(ensemble, task, evaluation)}
+        found = accuracy(ensemble, [task], tests, workers)
     rows = store.metrics(COPY)
     last = rows[(rows["metric"] == "accuracy") & (rows["step"] == rows["step"].max())]
     assert found[0].tolist() == last["value"].tolist()

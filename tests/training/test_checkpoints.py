@@ -11,6 +11,7 @@ import torch
 from lengthwise.models import DecoderModel, LimitModel
 from lengthwise.tasks import KGramTask, ModPTask, SimpleTask
 from lengthwise.tasks.algorithmic import BinaryMajorityTask, CopyUniqueTask
+from lengthwise.tasks.formal import LanguageTask
 from lengthwise.training import (
     DecoderEvaluation,
     DecoderTraining,
@@ -127,6 +128,9 @@ CASES = {
     ),
     "decoders from counts": easy(range(24, 28), positions="none"),
     "decoders with learned positions": easy(range(8, 12), positions="learned", layers=2),
+    "decoders of several languages": easy(
+        range(4), [LanguageTask(expression=own, letters="ab") for own in ("a*", "(ab)*", "(ab)*", "a*b*")]
+    ),
     "decoders with randomised positions": easy(range(24, 28), positions="randomised", position_range=40),
 }
 

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 TINY = DecoderModel(layers=2, heads=2, width=8, positions="learned")
 COPY = CopyUniqueTask(tokens=9)
+LANGUAGES = [LanguageTask(expression=own, letters="ab") for own in ("a*", "(ab)*", "(a|b)*ab")]
 QUICK = DecoderEvaluation(ends=(4, 6, 9), sequences=20, every=50)
 
 
@@ -85,7 +86,8 @@ def test_training_is_that_of_a_plain_loop(task, model, regulariser, clip):
         groups = [{"params": tables, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
         optimisers.append(torch.optim.AdamW(groups, lr=rate, betas=BETAS))
     data, with_tokens = (
-        FreshData(own, task, length=5, batch=3, seeds=range(2)) for own in (ensemble, uncounted(model, task))
+        FreshData(own, [task] * 2, length=5, batch=3, seeds=range(2))
+        for own in (ensemble, uncounted(model, task))
     )
     shortened = 0
     with Workers(2) as workers:
@@ -170,6 +172,26 @@ def test_a_result_does_not_depend_on_the_neighbours(task, model, clip):
     assert not torch.equal(together[0].weights["embedding"], together[1].weights["embedding"])
 
 
+@pytest.mark.parametrize(
+    "model", [DecoderModel(width=8, heads=2), TINY, dataclasses.replace(TINY, positions="randomised")]
+)
+def test_languages_of_one_form_share_an_ensemble(model):
+    """In float64, a model of each of three languages with words of other lengths, in any order, some of which
+    leave early, beside each by itself.
+    """
+    trainings = [
+        dataclasses.replace(own, learning_rate=rate, batch=16, clip=0.5)
+        for own, rate in zip(of_seeds(range(5)), (3e-2, 1e-2, 1e-4, 1e-2, 1e-4), strict=True)
+    ]
+    evaluation = DecoderEvaluation(ends=(4, 7), sequences=30, every=15)
+    tasks = [LANGUAGES[index] for index in (0, 1, 1, 2, 0)]
+    together = train_decoders(model, tasks, trainings, evaluation, dtype=torch.float64)
+    assert len({result.steps[-1] for result in together}) > 1
+    for task, training, result in zip(tasks, trainings, together, strict=True):
+        (alone,) = train_decoders(model, task, [training], evaluation, dtype=torch.float64)
+        assert_same_results(result, alone)
+
+
 def test_who_leaves_changes_nothing_for_the_others():
     """Models that are perfect early leave at different times, in the middle of what data was drawn at once;
     the weights of each are those of a run by itself.
@@ -225,7 +247,7 @@ def test_a_diverging_model_leaves_the_others_alone(clip):
 def test_gradients_in_pieces_are_those_of_the_batch(task, model, models, threads, monkeypatch):
     """Also where several threads share the streams of a model."""
     ensemble = start_decoders(model, task, range(models), 9, dtype=torch.float64)
-    data = FreshData(ensemble, task, length=6, batch=10, seeds=range(models))
+    data = FreshData(ensemble, [task] * models, length=6, batch=10, seeds=range(models))
     before, found = torch.get_num_threads(), []
     torch.set_num_threads(threads)
     try:
@@ -252,7 +274,7 @@ def test_gradients_in_pieces_are_those_of_the_batch(task, model, models, threads
 @pytest.mark.parametrize(("models", "threads", "least"), [(5, 2, 2), (1, 2, 2), (2, 7, 8), (1, 1, 1)])
 def test_shares_cover_every_stream_once(models, threads, least):
     ensemble = start_decoders(DecoderModel(layers=2, width=64), COPY, range(models), 9)
-    data = FreshData(ensemble, COPY, length=9, batch=100, seeds=range(models))
+    data = FreshData(ensemble, [COPY] * models, length=9, batch=100, seeds=range(models))
     batch = data.take(Workers(1))
     seen = torch.zeros(models, 100)
     used = lengths(batch.places, batch.scored)
@@ -272,7 +294,7 @@ def test_groups_change_nothing(positions):
     """Batches that are read in groups, as on a GPU, against the same as a whole: losses and gradients."""
     model = DecoderModel(layers=2, width=8, positions=positions)
     ensemble = start_decoders(model, COPY, range(3), 9, dtype=torch.float64)
-    data, workers = FreshData(ensemble, COPY, length=9, batch=32, seeds=range(3)), Workers(1)
+    data, workers = FreshData(ensemble, [COPY] * 3, length=9, batch=32, seeds=range(3)), Workers(1)
     data._groups = 4
     backward, seen = Backward(ensemble, COPY, 0.0, workers), 0
     for _ in range(20):
@@ -292,7 +314,7 @@ def test_groups_change_nothing(positions):
 def test_each_models_data_are_its_own_streams_draws():
     """Also after others have left; only the order within a batch is changed."""
     ensemble = start_decoders(TINY, COPY, range(3), 9)
-    data = FreshData(ensemble, COPY, length=5, batch=4, seeds=[7, 8, 9])
+    data = FreshData(ensemble, [COPY] * 3, length=5, batch=4, seeds=[7, 8, 9])
     workers = Workers(1)
     steps = data.steps_at_once
     assert steps > 3
@@ -310,12 +332,13 @@ def test_each_models_data_are_its_own_streams_draws():
 
 
 @pytest.mark.parametrize("positions", ["none", "learned", "randomised"])
-def test_data_made_for_all_models_at_once_are_those_made_one_by_one(positions):
+@pytest.mark.parametrize("tasks", [[COPY] * 3, LANGUAGES])
+def test_data_made_for_all_models_at_once_are_those_made_one_by_one(tasks, positions):
     """As a GPU makes them, and as the threads of a CPU do."""
-    ensemble = start_decoders(DecoderModel(width=4, positions=positions), COPY, range(3), 9)
-    once, singly = (FreshData(ensemble, COPY, length=5, batch=4, seeds=[7, 8, 9]) for _ in range(2))
-    together = once._made(once._random)
-    for index, part in enumerate(zip(*(singly._made([own]) for own in singly._random), strict=True)):
+    ensemble = start_decoders(DecoderModel(width=4, positions=positions), tasks[0], range(3), 9)
+    once, singly = (FreshData(ensemble, tasks, length=5, batch=4, seeds=[7, 8, 9]) for _ in range(2))
+    together = once._made(range(3))
+    for index, part in enumerate(zip(*(singly._made([own]) for own in range(3)), strict=True)):
         assert torch.equal(together[index], torch.cat(part))
 
 
@@ -363,7 +386,7 @@ def test_accuracy_is_the_share_of_streams_that_are_right(task, positions, monkey
     for numbers in (2**20, 500, 1):
         monkeypatch.setattr(decoder_evaluation, "NUMBERS", {"cpu": numbers})
         with Workers(3) as workers:
-            torch.testing.assert_close(accuracy(ensemble, task, tests, workers), expected)
+            torch.testing.assert_close(accuracy(ensemble, [task] * 3, {task: tests}, workers), expected)
 
 
 def test_bins_never_overlap_and_are_the_same_for_all():
@@ -441,6 +464,10 @@ def test_mistakes(monkeypatch):
         train_decoders(TINY, COPY, [])
     with pytest.raises(ValueError, match="may differ in seed and learning rate alone"):
         train_decoders(TINY, COPY, [DecoderTraining(steps=5), DecoderTraining(steps=6)])
+    with pytest.raises(ValueError, match="must be a task for each training, got 2 for 1"):
+        train_decoders(TINY, LANGUAGES[:2], of_seeds(range(1)))
+    with pytest.raises(ValueError, match="must have tasks of one form"):
+        train_decoders(TINY, [LANGUAGES[0], LanguageTask(expression="abc")], of_seeds(range(2)))
     rotary = DecoderModel(positions="rotary")
     with pytest.raises(ValueError, match="is of learned positions; a model with positions 'rotary' has none"):
         train_decoders(rotary, COPY, [DecoderTraining(length=4, regulariser=1.0)], QUICK)

@@ -87,6 +87,20 @@ class DFA:
             accepting=frozenset(q for q in self.states if self.transitions[q][symbol] in self.accepting),
         )
 
+    def beside(self, others: Sequence["DFA"]) -> tuple["DFA", tuple[int, ...]]:
+        """One automaton with the states of this and of others that have as many letters, each by itself, and
+        the start of each in it.
+        """
+        if any(len(other.alphabet) != len(self.alphabet) for other in others):
+            raise ValueError("automata beside each other must have as many letters")
+        transitions, accepting, starts = [], set[int](), []
+        for own in (self, *others):
+            first = len(transitions)
+            transitions += [tuple(first + after for after in row) for row in own.transitions]
+            accepting |= {first + state for state in own.accepting}
+            starts.append(first + own.start)
+        return DFA(self.alphabet, tuple(transitions), starts[0], frozenset(accepting)), tuple(starts)
+
     def minimal(self) -> "DFA":
         """The smallest automaton of the same language, states numbered as a breadth-first search meets them;
         the same for all automata of the language over this alphabet.

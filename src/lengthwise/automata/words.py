@@ -58,22 +58,28 @@ def states_along(dfa: DFA, letters: Int[Tensor, "B N"]) -> Int[Tensor, "B T"]:
 
 
 def draw_words(
-    dfa: DFA, lengths: Int[Tensor, "B"], chances: Float64[Tensor, "B N"]
+    dfa: DFA,
+    lengths: Int[Tensor, "B"],
+    chances: Float64[Tensor, "B N"],
+    starts: Int[Tensor, "B"] | None = None,
 ) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B T"]]:
-    """Words of these lengths, each uniform among all accepted words of its length, and the states along them.
+    """Words of these lengths, each uniform among all of its length that are accepted from where it starts,
+    and the states along them.
 
     - ``lengths``: at most N, and such that there is a word (see ``word_lengths``); this is not checked, since
       to look would be to wait for the device;
-    - ``chances``: independent uniform numbers from 0 to below 1, one a letter.
+    - ``chances``: independent uniform numbers from 0 to below 1, one a letter;
+    - ``starts``: the state before each word, by default the automaton's.
 
     With k letters to go from state q, letter s has the probability c(k - 1, q s) / c(k, q), where c are the
-    ``word_counts``; a word of length n then has the product of these, 1 / c(n, start). Each quotient is
+    ``word_counts``; a word of length n then has the product of these, 1 / c(n, q). Each quotient is
     rounded once, from exact integers. Letters past the end of a word, and the states after them, have no
     meaning.
     """
     limits, transitions = _tables(dfa, chances.shape[1], chances.device)
     letters_NB = lengths.new_zeros(chances.shape[1], len(lengths))
-    states_TB = lengths.new_full((chances.shape[1] + 1, len(lengths)), dfa.start)
+    states_TB = lengths.new_empty(chances.shape[1] + 1, len(lengths))
+    states_TB[0] = dfa.start if starts is None else starts
     # One step for all words at once: every letter depends on the one before it.
     for step, chance_B in enumerate(chances.mT.contiguous()):
         row_B = (lengths - step).clamp_min(0) * len(dfa.states) + states_TB[step]

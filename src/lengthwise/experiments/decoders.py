@@ -28,9 +28,11 @@ ACTIVATIONS = 34
 
 
 def shape_of(run: Run) -> Hashable:
-    """What runs that share an ensemble have in common: all but the seed and the learning rate."""
+    """What runs that share an ensemble have in common: all but the seed, the learning rate and, of tasks of
+    one form, the task.
+    """
     task, model, training, evaluation = run.decoder
-    return task, model, replace(training, seed=0, learning_rate=1.0), evaluation
+    return task.form, model, replace(training, seed=0, learning_rate=1.0), evaluation
 
 
 def most_together(alike: Sequence[Run], device: torch.device, memory: int) -> int:
@@ -85,7 +87,7 @@ def run_together(
     checkpoints: Checkpoints | None = None,
 ) -> list[Result]:
     """Train and measure runs of one shape."""
-    task, model, _, evaluation = runs[0].decoder
+    _, model, _, evaluation = runs[0].decoder
 
     def tell(index: int, step: int, accuracy: Tensor, loss: float) -> None:
         if measured:
@@ -93,7 +95,7 @@ def run_together(
 
     found = train_decoders(
         model,
-        task,
+        [run.decoder.task for run in runs],
         [run.decoder.training for run in runs],
         evaluation,
         device=device,

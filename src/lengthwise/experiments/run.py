@@ -214,7 +214,7 @@ def _task_from(told: Mapping[str, Any]) -> Any:
 def _check_decoder(run: DecoderParts) -> None:
     """Raise ``ValueError`` unless this run can be trained and measured."""
     task, model, training, evaluation = run
-    check_trainings(model, [training])
+    check_trainings(model, [training], [task])
     if training.length < task.shortest:
         shortest = f"the shortest has {task.shortest}"
         raise ValueError(f"{task.title} has no inputs of a length up to {training.length}: {shortest}")

@@ -3,7 +3,7 @@
 - A branch joins the residual stream, whose rows are then normalised:
   s = x + p + b, y = w (s - mean s) / std s + c.
 - GELU of a product and its bias, in the tanh form.
-- Rows looked up in a table. What costs is their gradient, a sum for each row of the table.
+- Rows looked up in a table, and their gradient, a sum for each row of the table.
 
 PyTorch's own operations take eight, three and twenty kernels for these, which together cost more than the
 products do. All sums over rows are taken in an order that is always the same.
@@ -175,6 +175,21 @@ def _gelu_backward(
 
 
 @kernel
+def _table_forward(
+    table, rows, out, N, K, S, d: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):  # fmt: skip
+    model, share = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    column = tl.arange(0, COLUMNS)
+    for start in range(share * ROWS, N, K * ROWS):
+        row = start + tl.arange(0, ROWS)
+        at = model * N + row
+        looked = model * S + tl.load(rows + at, mask=row < N, other=0)
+        mask = (row < N)[:, None] & (column < d)[None, :]
+        x = tl.load(table + looked[:, None] * d + column[None, :], mask=mask)
+        tl.store(out + at[:, None] * d + column[None, :], x, mask=mask)
+
+
+@kernel
 def _table_backward(
     rows, of_out, of_table, N, K, S,
     d: tl.constexpr, ROWS: tl.constexpr, SLOTS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -271,11 +286,9 @@ class _BiasGelu(torch.autograd.Function):
 class _LookedUp(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, table: Tensor, rows: Tensor) -> Tensor:
-        models, size, width = table.shape
         ctx.save_for_backward(rows)
-        ctx.size = size
-        first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
-        return table.reshape(-1, width).index_select(0, (rows + first_M1).flatten()).view(*rows.shape, width)
+        ctx.size = table.shape[1]
+        return _rows_of(table, rows)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -289,6 +302,34 @@ class _LookedUp(torch.autograd.Function):
         sizes = {"d": width, "ROWS": at_once, "SLOTS": SLOTS, "COLUMNS": columns}
         _table_backward[models, blocks, shares](rows, of_out, of_table, count, shares, ctx.size, **sizes)
         return of_table.sum(1), None
+
+
+class _Picked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        ctx.shape = x.shape
+        return _rows_of(x, rows)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        models, size, width = ctx.shape
+        (rows,) = ctx.saved_tensors
+        first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
+        of_x = grad_outputs[0].new_zeros(models * size, width)
+        of_x.index_add_(0, (rows + first_M1).flatten(), grad_outputs[0].reshape(-1, width))
+        return of_x.view(ctx.shape), None
+
+
+def _rows_of(table: Tensor, rows: Tensor) -> Tensor:
+    """The rows of each model's own table."""
+    table, rows = table.contiguous(), rows.contiguous()
+    models, count = rows.shape
+    out = table.new_empty(models, count, table.shape[-1])
+    grid, sizes = _laid_out(*out.shape)
+    _table_forward[grid](table, rows, out, count, grid[1], table.shape[1], **sizes)
+    return out
 
 
 def _laid_out(
@@ -327,3 +368,8 @@ def bias_gelu(product: Float[Tensor, "M N n"], bias: Float[Tensor, "M 1 n"]) -> 
 def looked_up(table: Float[Tensor, "M S d"], rows: Int[Tensor, "M N"]) -> Float[Tensor, "M N d"]:
     """The rows of each model's own table."""
     return _LookedUp.apply(table, rows)  # pyright: ignore[reportReturnType]
+
+
+def picked(x: Float[Tensor, "M N d"], rows: Int[Tensor, "M A"]) -> Float[Tensor, "M A d"]:
+    """Some rows of each model, as ``layers.picked`` has it."""
+    return _Picked.apply(x, rows)  # pyright: ignore[reportReturnType]

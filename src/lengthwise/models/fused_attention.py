@@ -8,7 +8,8 @@ The query at place p of its stream sees the keys j = 0, .., p with weights
     softmax_j (f (q . k_j / sqrt(d) - slope (p - j))),   f = log(p + 1) or 1,
 
 where the slope is ALiBi's or 0. For gradients the weights are computed anew, once for each block of keys and
-once for each block of queries, so that every sum is taken in an order that is always the same.
+once for each block of queries, so that every sum is taken in an order that is always the same. Of float32 a
+product is that of two halves of each factor, so that nothing but the last bits is rounded.
 
 Axes: M model, S stream, N row, H head, Q block of queries, d width of a head, n columns.
 """
@@ -29,11 +30,12 @@ from lengthwise.models.fused import kernel
 BLOCK = 64
 """So many queries and keys a program works on at a time; half of them where streams are that short."""
 
-WIDEST = 128
+WIDEST = {torch.bfloat16: 128, torch.float32: 64}
 """Heads of more columns do not fit into what a program can hold."""
 
 
 Rows = tuple[Float[Tensor, "M N n"], Float[Tensor, "M 1 n"]]
+KeyRows = tuple[Float[Tensor, "M NK nk"], Float[Tensor, "M 1 nk"]]
 """Products, and the bias that belongs to them but was not added."""
 
 
@@ -80,9 +82,11 @@ def _factor(place, LOGGED: tl.constexpr):
 
 
 @kernel
-def _logits(q, k, place, key, scale, slope, LOGGED: tl.constexpr):
+def _logits(
+    q, k, place, key, scale, slope, LOGGED: tl.constexpr, PRECISION: tl.constexpr
+):  # fmt: skip
     """Of some queries and keys; minus infinity where a key is not seen."""
-    z = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+    z = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
     away = place[:, None] - key[None, :]
     z = (z - slope * away.to(tl.float32)) * _factor(place, LOGGED)[:, None]
     return tl.where(away >= 0, z, float("-inf"))
@@ -93,7 +97,7 @@ def _forward(
     own, own_bias, other, other_bias, streams, places, slopes, out, logs,
     S, NQ, NK, OWN, OTHER, KEYS_AT, width, scale,
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
-    SLOPED: tl.constexpr, LOGGED: tl.constexpr,
+    SLOPED: tl.constexpr, LOGGED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     model, column, start, slope, first_key, keys, first_query, queries = _begin(
         streams, slopes, S, NQ, NK, d, HEAD, SLOPED
@@ -110,11 +114,11 @@ def _forward(
         k, v = _keys_values(
             other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
         )
-        z = _logits(q, k, place, key, scale, slope, LOGGED)
+        z = _logits(q, k, place, key, scale, slope, LOGGED, PRECISION)
         higher = tl.maximum(most, tl.max(z, 1))
         weight, kept = tl.exp(z - higher[:, None]), tl.exp(most - higher)
         total = total * kept + tl.sum(weight, 1)
-        mixed = tl.dot(weight.to(v.dtype), v, mixed * kept[:, None], input_precision="ieee")
+        mixed = tl.dot(weight.to(v.dtype), v, mixed * kept[:, None], input_precision=PRECISION)
         most = higher
     mask = inside[:, None] & (column < d)[None, :]
     to = row.to(tl.int64)[:, None] * width + start + column[None, :]
@@ -125,7 +129,7 @@ def _forward(
 @kernel
 def _changes(
     q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
-    d: tl.constexpr, LOGGED: tl.constexpr,
+    d: tl.constexpr, LOGGED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The weights of some queries on some keys, the gradients of q . k, and what came from behind."""
     mask = inside[:, None] & (column < d)[None, :]
@@ -135,8 +139,8 @@ def _changes(
     along = tl.sum(behind.to(tl.float32) * result.to(tl.float32), 1)
     at = row * tl.num_programs(1) + tl.program_id(1)
     log = tl.load(logs + at, mask=inside, other=float("inf"))  # then weights are 0
-    weight = tl.exp(_logits(q, k, place, key, scale, slope, LOGGED) - log[:, None])
-    of_weight = tl.dot(behind, tl.trans(v), input_precision="ieee")
+    weight = tl.exp(_logits(q, k, place, key, scale, slope, LOGGED, PRECISION) - log[:, None])
+    of_weight = tl.dot(behind, tl.trans(v), input_precision=PRECISION)
     change = weight * (of_weight - along[:, None]) * (scale * _factor(place, LOGGED))[:, None]
     return weight.to(q.dtype), change.to(q.dtype), behind
 
@@ -154,7 +158,7 @@ def _backward_keys(
     own, own_bias, other, other_bias, streams, places, slopes, out, logs, of_out, of_other, of_bias,
     S, NQ, NK, OWN, OTHER, KEYS_AT, width, scale,
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
-    SLOPED: tl.constexpr, LOGGED: tl.constexpr,
+    SLOPED: tl.constexpr, LOGGED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     model, column, start, slope, first_key, keys, first_query, queries = _begin(
         streams, slopes, S, NQ, NK, d, HEAD, SLOPED
@@ -173,10 +177,10 @@ def _backward_keys(
         q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
         weight, change, behind = _changes(
             q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
-            d, LOGGED,
+            d, LOGGED, PRECISION,
         )  # fmt: skip
-        of_v = tl.dot(tl.trans(weight), behind, of_v, input_precision="ieee")
-        of_k = tl.dot(tl.trans(change), q, of_k, input_precision="ieee")
+        of_v = tl.dot(tl.trans(weight), behind, of_v, input_precision=PRECISION)
+        of_k = tl.dot(tl.trans(change), q, of_k, input_precision=PRECISION)
     at, there = first_key + key, key < keys
     sums = of_bias + (tl.program_id(0) * blocks + block) * OTHER
     _write(of_other, sums, of_k, at, there, KEYS_AT + start, column, OTHER, d)
@@ -188,7 +192,7 @@ def _backward_queries(
     own, own_bias, other, other_bias, streams, places, slopes, out, logs, of_out, of_own, of_bias,
     S, NQ, NK, OWN, OTHER, KEYS_AT, width, scale,
     d: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, PLACED: tl.constexpr,
-    SLOPED: tl.constexpr, LOGGED: tl.constexpr,
+    SLOPED: tl.constexpr, LOGGED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     model, column, start, slope, first_key, keys, first_query, queries = _begin(
         streams, slopes, S, NQ, NK, d, HEAD, SLOPED
@@ -206,9 +210,9 @@ def _backward_queries(
         )
         _, change, _ = _changes(
             q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
-            d, LOGGED,
+            d, LOGGED, PRECISION,
         )  # fmt: skip
-        of_q = tl.dot(change, k, of_q, input_precision="ieee")
+        of_q = tl.dot(change, k, of_q, input_precision=PRECISION)
     sums = of_bias + (tl.program_id(0) * blocks + block) * OWN
     _write(of_own, sums, of_q, row, inside, start, column, OWN, d)
 
@@ -247,9 +251,9 @@ class _Attend(torch.autograd.Function):
             "S": len(streams), "NQ": rows, "NK": given[2].shape[1], "OWN": columns,
             "OTHER": given[2].shape[2], "KEYS_AT": width if other is None else 0, "width": width,
             "scale": d**-0.5, "d": d, "HEAD": max(16, triton.next_power_of_2(d)),
-            "BLOCK": BLOCK if max(longest) > BLOCK // 2 else BLOCK // 2,
             "PLACED": places is not None, "SLOPED": slopes is not None, "LOGGED": log_scaling,
-            "num_warps": 4 if d <= 64 else 8, "num_stages": 1,
+            "PRECISION": "tf32x3" if own.dtype == torch.float32 else "ieee",
+            **_tile(max(longest), d), "num_stages": 1,
         }  # fmt: skip
         grid = models * len(streams), heads, triton.cdiv(longest[1], sizes["BLOCK"])
         _forward[grid](*given, out, logs, **sizes)
@@ -282,9 +286,14 @@ class _Attend(torch.autograd.Function):
         return *found, of_other, of_other_bias.sum(1, keepdim=True), *(None,) * 6
 
 
+def _tile(longest: int, d: int) -> dict[str, int]:
+    """How much a program works on at a time, and with how many threads."""
+    return {"BLOCK": BLOCK if longest > BLOCK // 2 else BLOCK // 2, "num_warps": 4 if d <= 64 else 8}
+
+
 def attend(
     own: Rows,
-    other: Rows | None,
+    other: KeyRows | None,
     sizes: tuple[tuple[int, int, int], ...],
     places: Int[Tensor, "M N"] | None,
     slopes: Float[Tensor, " H"] | None,

@@ -73,6 +73,10 @@ def picked(x: Float[Tensor, "M N d"], rows: Int[Tensor, "M A"]) -> Float[Tensor,
     depends on an order that a GPU leaves open.
     """
     models, size, width = x.shape
+    if fuses(x):
+        from lengthwise.models import fused
+
+        return fused.picked(x, rows)
     first_M1 = size * torch.arange(models, device=rows.device).unsqueeze(1)
     return x.reshape(-1, width).index_select(0, (rows + first_M1).flatten()).view(models, -1, width)
 
@@ -126,11 +130,11 @@ def fuses(stream: Tensor) -> bool:
 
 def fuses_attention(x: Float[Tensor, "M N d"], head: int) -> bool:
     """Whether attention of heads of this width is made by one from products of such rows."""
-    if not (x.is_cuda and x.dtype == torch.bfloat16 and _has_triton()):
+    if not (x.is_cuda and _has_triton()):
         return False
     from lengthwise.models import fused_attention
 
-    return head <= fused_attention.WIDEST
+    return head <= fused_attention.WIDEST.get(x.dtype, 0)
 
 
 @cache

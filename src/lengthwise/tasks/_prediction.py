@@ -5,6 +5,7 @@ which something is predicted, C classes.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
@@ -77,6 +78,13 @@ class PredictionTask(ABC):
         return 1
 
     @property
+    def form(self) -> Hashable:
+        """What tasks have in common whose models may be trained as one ensemble: the same symbols, places and
+        lengths of streams, and the same way to score them. By default a task has a form of its own.
+        """
+        return self
+
+    @property
     def theory(self) -> Theory:
         """What theory says of the task at these knobs."""
         return Theory(period=None, locality=None, in_crasp=None, statement="nothing is known of it")
@@ -123,6 +131,13 @@ class PredictionTask(ABC):
         tables that the first call at a ``high`` prepares.
         """
 
+    def examples_together(
+        self, tasks: Sequence["PredictionTask"], noises: Sequence[tuple[Tensor, ...]], high: int
+    ) -> Examples:
+        """The examples of several tasks of this task's form, each from its noise, one after the other."""
+        assert all(task == self for task in tasks)  # a class whose tasks share a form knows better
+        return self.examples(*joined(noises), high=high)
+
     def sample(self, batch: int, low: int, high: int, generator: torch.Generator) -> Examples:
         """Examples with inputs of lengths that are uniform among ``lengths(low, high)``."""
         return self.examples(*self.noise(batch, low, high, generator), high=high)
@@ -158,6 +173,13 @@ class PredictionTask(ABC):
 
 LONGEST_INPUT = 2**20
 """Inputs of decoders have at most so many symbols."""
+
+
+def joined(several: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """Tuples of tensors as one, put behind each other along the first axis."""
+    if len(several) == 1:
+        return several[0]
+    return tuple(torch.cat(column) for column in zip(*several, strict=True))
 
 
 def check_range(low: int, high: int) -> None:

@@ -8,6 +8,7 @@ words, so no words outside the language are needed to tell right from wrong.
 """
 
 import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, lru_cache
 from typing import ClassVar
@@ -34,6 +35,7 @@ from lengthwise.tasks._prediction import (
     Kind,
     PredictionTask,
     check_range,
+    joined,
     standing,
 )
 
@@ -86,6 +88,11 @@ class LanguageTask(PredictionTask):
         return len(self.letters) + 1
 
     @property
+    def form(self) -> Hashable:
+        """Languages with as many letters have the same form."""
+        return LanguageTask, self.classes
+
+    @property
     def shortest(self) -> int:
         """The length of the shortest word, which visits no state twice."""
         return word_lengths(self.automaton, 0, len(self.automaton.states))[0]
@@ -125,29 +132,48 @@ class LanguageTask(PredictionTask):
     def examples(self, *noise: Tensor, high: int) -> Examples:
         """The words that this noise makes."""
         lengths, chances = noise
-        letters_BN, states_BT = draw_words(self.automaton, lengths, chances)
-        return self._examples(letters_BN, states_BT, lengths)
+        return _examples(self.automaton, *draw_words(self.automaton, lengths, chances), lengths)
+
+    def examples_together(
+        self, tasks: Sequence[PredictionTask], noises: Sequence[tuple[Tensor, ...]], high: int
+    ) -> Examples:
+        """All words are drawn from one automaton, letter by letter at once."""
+        automata = [task.automaton for task in tasks if isinstance(task, LanguageTask)]
+        beside, starts = _beside(*dict.fromkeys(automata))
+        lengths, chances = joined(noises)
+        counts = torch.tensor([len(noise[0]) for noise in noises])
+        first = torch.tensor([starts[automaton] for automaton in automata]).repeat_interleave(counts)
+        words = draw_words(beside, lengths, chances, first.to(lengths.device))
+        return _examples(beside, *words, lengths)
 
     def examples_of(self, words: Int[Tensor, "B N"], sizes: Int[Tensor, "B"]) -> Examples:
         """The streams of the first ``sizes`` letters of some words, each the number of its letter. They need
         not be of the language: of a prefix that no word begins with, the set is empty.
         """
-        return self._examples(words, states_along(self.automaton, words), sizes)
+        return _examples(self.automaton, words, states_along(self.automaton, words), sizes)
 
-    def _examples(
-        self, letters_BN: Int[Tensor, "B N"], states_BT: Int[Tensor, "B T"], sizes_B: Int[Tensor, "B"]
-    ) -> Examples:
-        place_T = torch.arange(states_BT.shape[1], device=sizes_B.device)
-        unread_BT = place_T > sizes_B.unsqueeze(1)
-        tokens_BT = pad(letters_BN + 1, (1, 0)).masked_fill_(unread_BT, 0)
-        places_BT = place_T.expand_as(tokens_BT).masked_fill(unread_BT, 0)
-        target_BTC = _sets(self.automaton, sizes_B.device)[states_BT]
-        return Examples(tokens_BT, places_BT, ~unread_BT, target_BTC)
+
+def _examples(
+    dfa: DFA, letters_BN: Int[Tensor, "B N"], states_BT: Int[Tensor, "B T"], sizes_B: Int[Tensor, "B"]
+) -> Examples:
+    place_T = torch.arange(states_BT.shape[1], device=sizes_B.device)
+    unread_BT = place_T > sizes_B.unsqueeze(1)
+    tokens_BT = pad(letters_BN + 1, (1, 0)).masked_fill_(unread_BT, 0)
+    places_BT = place_T.expand_as(tokens_BT).masked_fill(unread_BT, 0)
+    target_BTC = _sets(dfa, sizes_B.device)[states_BT]
+    return Examples(tokens_BT, places_BT, ~unread_BT, target_BTC)
 
 
 @lru_cache(maxsize=256)
 def _compiled(expression: str, letters: str) -> DFA:
     return compile_regex(expression, letters or None)
+
+
+@lru_cache(maxsize=64)
+def _beside(*automata: DFA) -> tuple[DFA, dict[DFA, int]]:
+    """One automaton for all, and where each begins in it."""
+    found, starts = automata[0].beside(automata[1:])
+    return found, dict(zip(automata, starts, strict=True))
 
 
 @lru_cache(maxsize=256)

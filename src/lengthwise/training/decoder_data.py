@@ -4,7 +4,7 @@ Axes: M model, K step, B stream, T position, A place, N any number of streams.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +15,7 @@ from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.positions import drawn_positions
 from lengthwise.models.token_counts import token_counts
 from lengthwise.tasks import Examples, PredictionTask
+from lengthwise.tasks._prediction import joined
 from lengthwise.training.randomness import check_states, generator, set_states, states_of
 from lengthwise.training.workers import Workers
 
@@ -56,6 +57,16 @@ class Group(NamedTuple):
     def streams(self) -> slice:
         """The same as a slice."""
         return slice(self.first, self.last)
+
+
+def spans(tasks: Sequence[PredictionTask]) -> list[tuple[PredictionTask, slice]]:
+    """The tasks of some models, each with those that have it one after the other."""
+    found, first = [], 0
+    for task, same in groupby(tasks):
+        last = first + len(list(same))
+        found.append((task, slice(first, last)))
+        first = last
+    return found
 
 
 def reading(*parts: Tensor) -> Reading:
@@ -106,24 +117,25 @@ def read(ensemble: DecoderEnsemble, examples: Examples, *chances: Tensor) -> Rea
 class FreshData:
     """Batches without end, each model's from its own two random streams: one of examples, one of positions.
 
-    What is random is drawn model by model, for ``steps_at_once`` steps; the examples are then made of it for
-    all models at once on a GPU, and for the models of each thread in turn on a CPU.
+    There is one of ``tasks`` for each model, all of one form. What is random is drawn model by model, for
+    ``steps_at_once`` steps; the examples are then made of it for all models at once on a GPU, and for the
+    models of each thread in turn on a CPU.
     """
 
     def __init__(
         self,
         ensemble: DecoderEnsemble,
-        task: PredictionTask,
+        tasks: Sequence[PredictionTask],
         *,
         length: int,
         batch: int,
         seeds: Sequence[int],
     ) -> None:
-        self._ensemble, self._task, self._length, self._batch = ensemble, task, length, batch
+        self._ensemble, self._tasks, self._length, self._batch = ensemble, list(tasks), length, batch
         device = ensemble.stack.values.device
         purposes = ("data", "positions")
         self._random = [[generator(seed, purpose, device) for purpose in purposes] for seed in seeds]
-        self._width = task.stream_length(length)
+        self._width = tasks[0].stream_length(length)
         self.steps_at_once = max(1, min(MOST_STEPS, DRAWN_AT_ONCE[device.type] // (batch * self._width)))
         self._drawn: list[Tensor] = []
         self._before = self._states()
@@ -161,6 +173,7 @@ class FreshData:
     def keep(self, models: Sequence[int]) -> None:
         """Go on with some of the models alone."""
         self._random = [self._random[model] for model in models]
+        self._tasks = [self._tasks[model] for model in models]
         self._drawn = [part[list(models)] for part in self._drawn]
         self._before = self._before[list(models)]
 
@@ -197,9 +210,9 @@ class FreshData:
     def _draw(self, workers: Workers) -> list[Tensor]:
         """Batches for many steps."""
         on_gpu = self._ensemble.stack.values.is_cuda
-        each = [self._random] if on_gpu else [[own] for own in self._random]
-        made = workers.map(self._made, each)
-        return [part.unflatten(0, (-1, self.steps_at_once, self._batch)) for part in _joined(made)]
+        models = range(len(self._tasks))
+        made = workers.map(self._made, [models] if on_gpu else [[model] for model in models])
+        return [part.unflatten(0, (-1, self.steps_at_once, self._batch)) for part in joined(made)]
 
     def _measure(self) -> None:
         """The sizes of the groups of each step; what the first steps need is the usual size."""
@@ -217,15 +230,18 @@ class FreshData:
                 for (first, last), sizes in zip(pairwise(bounds), rounded_G2.tolist(), strict=True)
             )
 
-    def _made(self, random: Sequence[Sequence[torch.Generator]]) -> tuple[Tensor, ...]:
+    def _made(self, models: Sequence[int]) -> tuple[Tensor, ...]:
         """The parts of readings of some models, one after the other."""
-        streams, task = self.steps_at_once * self._batch, self._task
-        noises = [task.noise(streams, task.shortest, self._length, data) for data, _ in random]
-        examples = task.examples(
-            *(torch.cat(parts) for parts in zip(*noises, strict=True)), high=self._length
-        )
+        streams = self.steps_at_once * self._batch
+        random = [self._random[model] for model in models]
+        tasks = [self._tasks[model] for model in models]
+        noises = [
+            task.noise(streams, task.shortest, self._length, data)
+            for task, (data, _) in zip(tasks, random, strict=True)
+        ]
+        examples = tasks[0].examples_together(tasks, noises, self._length)
         placed = [chances(self._ensemble, streams, self._width, positions) for _, positions in random]
-        found = read(self._ensemble, examples, *_joined(placed))
+        found = read(self._ensemble, examples, *joined(placed))
         if self._ensemble.counted and (found.tokens.is_cuda or bool(found.scored.all())):
             return found.parts()
         lengths_KB = lengths(found.places, found.scored).unflatten(0, (-1, self._batch))
@@ -240,10 +256,3 @@ def _numbers(value: object, shape: Sequence[int]) -> bool:
     if not shape:
         return isinstance(value, int)
     return isinstance(value, list) and len(value) == shape[0] and all(_numbers(x, shape[1:]) for x in value)
-
-
-def _joined(several: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """Tuples of tensors as one, put behind each other along the first axis."""
-    if len(several) == 1:
-        return several[0]
-    return tuple(torch.cat(column) for column in zip(*several, strict=True))

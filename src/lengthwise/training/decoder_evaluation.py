@@ -3,7 +3,8 @@
 Axes: M model, B stream, T position, A place.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -12,7 +13,16 @@ from torch import Tensor
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.tasks import Examples, PredictionTask
 from lengthwise.training.decoder_config import DecoderEvaluation
-from lengthwise.training.decoder_data import Group, Reading, answers, chances, lengths, read, reading
+from lengthwise.training.decoder_data import (
+    Group,
+    Reading,
+    answers,
+    chances,
+    lengths,
+    read,
+    reading,
+    spans,
+)
 from lengthwise.training.pieces import logits_of
 from lengthwise.training.randomness import generator
 from lengthwise.training.workers import Workers
@@ -40,48 +50,56 @@ def readings_of_bins(
     return found
 
 
+class Part(NamedTuple):
+    """Some streams of a test, for some models of its task."""
+
+    task: PredictionTask
+    bin: int
+    models: slice
+    batch: Reading
+    group: Group
+
+
 def accuracy(
-    ensemble: DecoderEnsemble, task: PredictionTask, tests: Sequence[Reading], workers: Workers
+    ensemble: DecoderEnsemble,
+    tasks: Sequence[PredictionTask],
+    tests: Mapping[PredictionTask, Sequence[Reading]],
+    workers: Workers,
 ) -> Float[Tensor, "M bins"]:
-    """The share of streams whose every scored place is right, of each model on each test; in float64."""
+    """The share of streams whose every scored place is right, of each model on each test of its task (one of
+    ``tasks`` for each model); in float64.
+    """
     with torch.no_grad():
         weights = ensemble.weights()
-    columns = []
-    for test in tests:
-        everyone = reading(*(part.expand(ensemble.size, *part.shape[1:]) for part in test.parts()))
+    parts = [
+        Part(task, number, models, batch, group)
+        for task, of in spans(tasks)
+        for number, batch in enumerate(tests[task])
+        for models in _models(ensemble, batch, of, workers.size)
+        for group in _groups(ensemble, batch, models)
+    ]
 
-        def right(part: tuple[slice, Group], batch: Reading = everyone) -> Tensor:
-            models, group = part
-            own = {name: weight[models] for name, weight in weights.items()}
-            with torch.no_grad():
-                return _right(ensemble, task, own, batch, models, group).sum(-1)
+    def right(part: Part) -> Tensor:
+        own = {name: weight[part.models] for name, weight in weights.items()}
+        with torch.no_grad():
+            return _right(ensemble, own, part).sum(-1)
 
-        parts = [
-            (models, group)
-            for models in _models(ensemble, everyone, workers.size)
-            for group in _groups(ensemble, everyone, models)
-        ]
-        found_M = torch.zeros(ensemble.size, dtype=torch.long, device=test.tokens.device)
-        for (models, _), counted in zip(parts, workers.map(right, parts), strict=True):
-            found_M[models] += counted
-        columns.append(found_M.double().cpu() / test.tokens.shape[1])
-    return torch.stack(columns, -1)
+    streams, device = [len(test.tokens[0]) for test in tests[tasks[0]]], ensemble.stack.values.device
+    found_MB = torch.zeros(ensemble.size, len(streams), dtype=torch.long, device=device)
+    for part, counted in zip(parts, workers.map(right, parts), strict=True):
+        found_MB[part.models, part.bin] += counted
+    return found_MB.double().cpu() / torch.tensor(streams, dtype=torch.float64)
 
 
-def _right(
-    ensemble: DecoderEnsemble,
-    task: PredictionTask,
-    weights: dict[str, Tensor],
-    batch: Reading,
-    models: slice,
-    group: Group,
-) -> Tensor:
-    """Which of a group's streams are right, by model."""
-    streams, tokens, places = group.streams, group.tokens, group.places
-    logits = logits_of(ensemble, weights, batch, models, [group])
-    answer = (part[models, streams, :places] for part in (batch.places, batch.scored, batch.target))
-    examples = Examples(batch.tokens[models, streams, :tokens], *answer)
-    return task.right(logits.unflatten(1, examples.places.shape[1:]), examples)
+def _right(ensemble: DecoderEnsemble, weights: dict[str, Tensor], part: Part) -> Tensor:
+    """Which of the streams are right, by model; the weights are those of its models alone."""
+    size, group = part.models.stop - part.models.start, part.group
+    batch = reading(*(own.expand(size, *own.shape[1:]) for own in part.batch.parts()))
+    logits = logits_of(ensemble, weights, batch, slice(size), [group])
+    streams, places = group.streams, slice(group.places)
+    answer = (own[:, streams, places] for own in (batch.places, batch.scored, batch.target))
+    examples = Examples(batch.tokens[:, streams, : group.tokens], *answer)
+    return part.task.right(logits.unflatten(1, examples.places.shape[1:]), examples)
 
 
 def _numbers(ensemble: DecoderEnsemble, batch: Reading, tokens: int, places: int) -> int:
@@ -94,14 +112,15 @@ def _numbers(ensemble: DecoderEnsemble, batch: Reading, tokens: int, places: int
     return max(tokens * 4 * model.width, places * classes, model.heads * across * tokens)
 
 
-def _models(ensemble: DecoderEnsemble, batch: Reading, threads: int) -> list[slice]:
-    """Models that are measured together: those of a thread, and no more than can read a stream at once."""
+def _models(ensemble: DecoderEnsemble, batch: Reading, of: slice, threads: int) -> list[slice]:
+    """Models of these that are measured together: those of a thread, and no more than can read a stream at
+    once.
+    """
     most = NUMBERS[batch.tokens.device.type] // _numbers(
         ensemble, batch, batch.tokens.shape[-1], batch.places.shape[-1]
     )
     together = max(1, min(most, -(-ensemble.size // threads)))
-    firsts = range(0, ensemble.size, together)
-    return [slice(first, min(first + together, ensemble.size)) for first in firsts]
+    return [slice(first, min(first + together, of.stop)) for first in range(of.start, of.stop, together)]
 
 
 def _groups(ensemble: DecoderEnsemble, batch: Reading, models: slice) -> Iterator[Group]:

@@ -79,7 +79,7 @@ def start_decoders(
 
 def train_decoders(
     model: DecoderModel,
-    task: PredictionTask,
+    task: PredictionTask | Sequence[PredictionTask],
     trainings: Sequence[DecoderTraining],
     evaluation: DecoderEvaluation | None = None,
     *,
@@ -91,20 +91,22 @@ def train_decoders(
 ) -> list[DecoderResult]:
     """Train and measure decoders of one shape together, one for each of ``trainings``, and tell of them all.
 
-    The trainings may differ in seed and learning rate. What becomes of a model does not depend on the others,
-    but for rounding: not on who they are, nor on when they leave. ``progress`` is called with the number of
+    The trainings may differ in seed and learning rate, and in their tasks if these are of one form: then
+    ``task`` is a list, with one for each. What becomes of a model does not depend on the others, but for
+    rounding: not on who they are, nor on when they leave. ``progress`` is called with the number of
     model-steps that were done, or that a model that left will not need; ``measured``, see ``Measured``.
     With ``checkpoints``, training goes on from the state that they hold and leaves others there.
     """
     evaluation = evaluation or DecoderEvaluation()
-    check_trainings(model, trainings)
+    tasks = [task] * len(trainings) if isinstance(task, PredictionTask) else list(task)
+    check_trainings(model, trainings, tasks)
     first, seeds = trainings[0], [own.seed for own in trainings]
     longest = max(first.length, *evaluation.ends)
-    ensemble = start_decoders(model, task, seeds, longest, device, dtype)
+    ensemble = start_decoders(model, tasks[0], seeds, longest, device, dtype)
     rates = [own.learning_rate for own in trainings]
     adam = StackAdam(ensemble.stack, rates, BETAS, first.weight_decay, first.clip)
-    data = FreshData(ensemble, task, length=first.length, batch=first.batch, seeds=seeds)
-    tests = readings_of_bins(ensemble, task, evaluation)
+    data = FreshData(ensemble, tasks, length=first.length, batch=first.batch, seeds=seeds)
+    tests = {task: readings_of_bins(ensemble, task, evaluation) for task in dict.fromkeys(tasks)}
     records = [Record(index) for index in range(len(trainings))]
     place = resumed(
         checkpoints, lambda state: restored(state, records, adam, data, first.steps, evaluation), Place()
@@ -116,8 +118,9 @@ def train_decoders(
     with _rounding(on_gpu and first.rounding != "none"):
         while left:
             leaving: list[int] = []
-            with crew(ensemble, task, first) as workers:
-                step = step_of(adam, Backward(ensemble, task, first.regulariser, workers, first.rounding))
+            with crew(ensemble, tasks[0], first) as workers:
+                backward = Backward(ensemble, tasks[0], first.regulariser, workers, first.rounding)
+                step, asked = step_of(adam, backward), [tasks[record.index] for record in left]
                 if total is not None:
                     step.load_total(total)
                     total = None
@@ -132,7 +135,7 @@ def train_decoders(
                         if checkpoints and checkpoints.due():
                             place = Place(done, since, step.total)
                             checkpoints.save(state_of(place, records, adam, data))
-                    rights = accuracy(ensemble, task, tests, workers)
+                    rights = accuracy(ensemble, asked, tests, workers)
                     for record, right, loss in zip(left, rights, step.take_total(), strict=True):
                         record.add(done, right, loss / (done - since))
                         if measured:
@@ -176,10 +179,16 @@ def crew(ensemble: DecoderEnsemble, task: PredictionTask, training: DecoderTrain
     return Workers(ensemble.size, numbers_of(ensemble, training.batch, tokens, places))
 
 
-def check_trainings(model: DecoderModel, trainings: Sequence[DecoderTraining]) -> None:
-    """Raise ``ValueError`` unless these trainings can share an ensemble of this model."""
+def check_trainings(
+    model: DecoderModel, trainings: Sequence[DecoderTraining], tasks: Sequence[PredictionTask]
+) -> None:
+    """Raise ``ValueError`` unless these trainings on these tasks can share an ensemble of this model."""
     if not trainings:
         raise ValueError("there is nothing to train: give at least one training")
+    if len(tasks) != len(trainings):
+        raise ValueError(f"there must be a task for each training, got {len(tasks)} for {len(trainings)}")
+    if len({task.form for task in tasks}) > 1:
+        raise ValueError("decoders that are trained together must have tasks of one form")
     alike = {replace(own, seed=0, learning_rate=1.0) for own in trainings}
     if len(alike) > 1:
         raise ValueError("decoders that are trained together may differ in seed and learning rate alone")
