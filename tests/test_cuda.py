@@ -335,6 +335,28 @@ def test_decoders_repeat_bit_for_bit(task, model):
         assert all(torch.equal(one.weights[name], value) for name, value in two.weights.items())
 
 
+@pytest.mark.parametrize(
+    "model", [DecoderModel(width=16), DecoderModel(layers=2, width=16, positions="learned")]
+)
+def test_languages_that_share_an_ensemble_are_trained_as_alone(model):
+    """With alphabets of their own, in float64, and one that leaves early."""
+    tasks = [LanguageTask(expression=own) for own in ("a*", "(ab)*", "(a|b)*cd", "a*")]
+    trainings = [
+        DecoderTraining(length=6, steps=60, batch=16, seed=seed, learning_rate=rate, clip=0.5)
+        for seed, rate in enumerate((1e-2, 1e-4, 1e-3, 1e-4))
+    ]
+    evaluation = DecoderEvaluation(ends=(6, 9), sequences=50, every=20)
+    given = {"device": "cuda", "dtype": torch.float64}
+    together = train_decoders(model, tasks, trainings, evaluation, **given)
+    assert len({own.steps for own in together}) > 1
+    for task, training, found in zip(tasks, trainings, together, strict=True):
+        (alone,) = train_decoders(model, task, [training], evaluation, **given)
+        assert found.steps == alone.steps
+        torch.testing.assert_close(found.loss, alone.loss, rtol=1e-8, atol=1e-10)
+        for name, value in alone.weights.items():
+            torch.testing.assert_close(found.weights[name], value, rtol=1e-5, atol=1e-7)
+
+
 def test_a_sweep_repeats_bit_for_bit():
     runs = [
         lw.Run(lw.SimpleTask(), lw.LimitModel(), lw.Training(length=length, steps=100, seed=seed))

@@ -129,7 +129,7 @@ CASES = {
     "decoders from counts": easy(range(24, 28), positions="none"),
     "decoders with learned positions": easy(range(8, 12), positions="learned", layers=2),
     "decoders of several languages": easy(
-        range(4), [LanguageTask(expression=own, letters="ab") for own in ("a*", "(ab)*", "(ab)*", "a*b*")]
+        range(4), [LanguageTask(expression=own) for own in ("a*", "(ab)*", "(ab)*", "a*b*c*")]
     ),
     "decoders with randomised positions": easy(range(24, 28), positions="randomised", position_range=40),
 }

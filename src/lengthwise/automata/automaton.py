@@ -88,18 +88,22 @@ class DFA:
         )
 
     def beside(self, others: Sequence["DFA"]) -> tuple["DFA", tuple[int, ...]]:
-        """One automaton with the states of this and of others that have as many letters, each by itself, and
-        the start of each in it.
+        """One automaton with the states of this and then those of others, each by itself, and the start of
+        each in it. Letters go by their numbers; one that an automaton lacks leads to a state of its own,
+        which comes last and from which nothing is accepted.
         """
-        if any(len(other.alphabet) != len(self.alphabet) for other in others):
-            raise ValueError("automata beside each other must have as many letters")
+        every = (self, *others)
+        dead = sum(len(own.states) for own in every)
+        alphabet = max((own.alphabet for own in every), key=len)
         transitions, accepting, starts = [], set[int](), []
-        for own in (self, *others):
+        for own in every:
             first = len(transitions)
-            transitions += [tuple(first + after for after in row) for row in own.transitions]
+            lacking = (dead,) * (len(alphabet) - len(own.alphabet))
+            transitions += [(*(first + after for after in row), *lacking) for row in own.transitions]
             accepting |= {first + state for state in own.accepting}
             starts.append(first + own.start)
-        return DFA(self.alphabet, tuple(transitions), starts[0], frozenset(accepting)), tuple(starts)
+        transitions.append((dead,) * len(alphabet))
+        return DFA(alphabet, tuple(transitions), starts[0], frozenset(accepting)), tuple(starts)
 
     def minimal(self) -> "DFA":
         """The smallest automaton of the same language, states numbered as a breadth-first search meets them;

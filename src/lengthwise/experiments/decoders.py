@@ -39,11 +39,12 @@ def most_together(alike: Sequence[Run], device: torch.device, memory: int) -> in
     """How many of some runs of one shape an ensemble may have: on a GPU as many as fill the memory, on a CPU
     as many as make it faster, and at least one for each thread unless an operation fills them all.
     """
+    largest = max(alike, key=lambda run: run.decoder.task.vocabulary)
     if device.type == "cuda":
-        return max(1, memory // bytes_of(alike[0]))
-    task, _, training, _ = alike[0].decoder
+        return max(1, memory // bytes_of(largest))
+    task, _, training, _ = largest.decoder
     places, tokens = task.answers(training.length), task.stream_length(training.length)
-    numbers = numbers_of(_alone(alike[0]), training.batch, tokens, places)
+    numbers = numbers_of(_alone(largest), training.batch, tokens, places)
     fewest = torch.get_num_threads() if numbers < SMALL else 1
     return max(fewest, min(MOST_ON_A_CPU, NUMBERS_ON_A_CPU // numbers))
 

@@ -28,6 +28,10 @@ from lengthwise.models.token_counts import token_counts
 MOST_COUNTED = 32
 """One layer without positions is computed from counts of tokens if there are no more kinds than this."""
 
+NEVER = -1e9
+"""A logit that no model's own can make good: the sigmoid of what is near it is exactly 0, and so is its
+gradient."""
+
 MOST_SPARE = 2**20
 """As many positions as an input may have."""
 
@@ -131,23 +135,40 @@ class DecoderEnsemble:
     - ``classes``: how many logits a place has, from a readout of their own; None for one of each token, by
       its embedding;
     - ``longest``: the most tokens of a stream that will be read.
+
+    Decoders with readouts may have vocabularies and classes of their own, given as one number each. They then
+    have the logits of all classes, those that they lack so negative that they change nothing.
     """
 
     def __init__(
         self,
         model: DecoderModel,
         *,
-        vocabulary: int,
-        classes: int | None,
+        vocabulary: int | Sequence[int],
+        classes: int | Sequence[int] | None,
         longest: int,
         generators: Sequence[torch.Generator],
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.model, self.vocabulary, self.longest = model, vocabulary, longest
+        tokens = [vocabulary] * len(generators) if isinstance(vocabulary, int) else list(vocabulary)
+        outputs = [classes] * len(generators) if isinstance(classes, int | None) else list(classes)
+        self.model, self.vocabulary, self.longest = model, max(tokens), longest
+        self.classes = max(own or self.vocabulary for own in outputs)
         self.span = model.span(longest)
-        roles = model.roles(vocabulary, classes, longest)
-        self.stack = Stack(roles, generators, device=device, dtype=dtype)
+        roles = model.roles(self.vocabulary, None if classes is None else self.classes, longest)
+        each = [model.roles(*own, longest) for own in zip(tokens, outputs, strict=True)]
+        self.stack = Stack(
+            roles,
+            generators,
+            device=device,
+            dtype=dtype,
+            smaller=[
+                {name: role.shape for name, role in own.items() if role.shape != roles[name].shape}
+                for own in each
+            ],
+        )
+        self._lacking: Tensor | None = None
         waves = None
         if model.positions in ("sinusoidal", "randomised"):
             waves = sinusoids(torch.arange(self.span, device=device), model.width, dtype)
@@ -167,7 +188,24 @@ class DecoderEnsemble:
     def weights(self) -> dict[str, Tensor]:
         """What the forward passes take of the parameters; their gradients reach these."""
         norms = self.counted or not fuses(self.stack.values)  # kernels of our own have them for nothing
-        return fold(self.stack.parameters, self.model.layers, counted=self.counted, norms=norms)
+        found = fold(self.stack.parameters, self.model.layers, counted=self.counted, norms=norms)
+        lacking = self._of_lacking()
+        if lacking is not None:
+            found["readout_bias"] = found["readout_bias"] + lacking if "readout_bias" in found else lacking
+        return found
+
+    def _of_lacking(self) -> Float[Tensor, "M 1 C"] | None:
+        """What is added to the logits, 0 for the classes that a model has; None if all have all."""
+        if "readout" not in self.stack.roles:
+            return None
+        sizes = [self.stack.shape("readout", model)[0] for model in range(self.size)]
+        if min(sizes) == self.classes:
+            return None
+        if self._lacking is None or len(self._lacking) != self.size:  # else a graph may be recording
+            values = self.stack.values
+            lacks = torch.arange(self.classes) >= torch.tensor(sizes).unsqueeze(1)
+            self._lacking = lacks.unsqueeze(1).to(values.device, values.dtype) * NEVER
+        return self._lacking
 
     def forward(
         self,

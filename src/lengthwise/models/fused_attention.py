@@ -27,9 +27,6 @@ from torch import Tensor
 
 from lengthwise.models.fused import kernel
 
-BLOCK = 64
-"""So many queries and keys a program works on at a time; half of them where streams are that short."""
-
 WIDEST = {torch.bfloat16: 128, torch.float32: 64}
 """Heads of more columns do not fit into what a program can hold."""
 
@@ -53,8 +50,9 @@ def _begin(streams, slopes, S, NQ, NK, d: tl.constexpr, HEAD: tl.constexpr, SLOP
 
 @kernel
 def _placed(places, query, row, inside, PLACED: tl.constexpr):
-    """The last key that each query sees."""
-    return tl.load(places + row, mask=inside, other=0) if PLACED else tl.where(inside, query, 0)
+    """The last key that each query sees, and the last that any sees; none if there are no queries."""
+    place = tl.load(places + row, mask=inside, other=0) if PLACED else tl.where(inside, query, 0)
+    return place, tl.max(tl.where(inside, place, -1), 0)
 
 
 @kernel
@@ -104,12 +102,12 @@ def _forward(
     )
     query = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     inside, row = query < queries, first_query + query
-    place = _placed(places, query, row, inside, PLACED)
+    place, last = _placed(places, query, row, inside, PLACED)
     q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
     most = tl.full([BLOCK], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
     mixed = tl.zeros([BLOCK, HEAD], tl.float32)
-    for first in range(0, tl.max(place, 0) + 1, BLOCK):
+    for first in range(0, last + 1, BLOCK):
         key = first + tl.arange(0, BLOCK)
         k, v = _keys_values(
             other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
@@ -173,14 +171,15 @@ def _backward_keys(
     for first in range(0 if PLACED else block * BLOCK, queries, BLOCK):
         query = first + tl.arange(0, BLOCK)
         inside, row = query < queries, first_query + query
-        place = _placed(places, query, row, inside, PLACED)
-        q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
-        weight, change, behind = _changes(
-            q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
-            d, LOGGED, PRECISION,
-        )  # fmt: skip
-        of_v = tl.dot(tl.trans(weight), behind, of_v, input_precision=PRECISION)
-        of_k = tl.dot(tl.trans(change), q, of_k, input_precision=PRECISION)
+        place, last = _placed(places, query, row, inside, PLACED)
+        if last >= block * BLOCK:  # else none of them sees any of these keys
+            q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
+            weight, change, behind = _changes(
+                q, k, v, row, inside, place, key, start, column, out, logs, of_out, width, scale, slope,
+                d, LOGGED, PRECISION,
+            )  # fmt: skip
+            of_v = tl.dot(tl.trans(weight), behind, of_v, input_precision=PRECISION)
+            of_k = tl.dot(tl.trans(change), q, of_k, input_precision=PRECISION)
     at, there = first_key + key, key < keys
     sums = of_bias + (tl.program_id(0) * blocks + block) * OTHER
     _write(of_other, sums, of_k, at, there, KEYS_AT + start, column, OTHER, d)
@@ -200,10 +199,10 @@ def _backward_queries(
     block, blocks = tl.program_id(2), tl.num_programs(2)
     query = block * BLOCK + tl.arange(0, BLOCK)
     inside, row = query < queries, first_query + query
-    place = _placed(places, query, row, inside, PLACED)
+    place, last = _placed(places, query, row, inside, PLACED)
     q = _read(own, own_bias + model * OWN, row, inside, start, column, OWN, d)
     of_q = tl.zeros([BLOCK, HEAD], tl.float32)
-    for first in range(0, tl.max(place, 0) + 1, BLOCK):
+    for first in range(0, last + 1, BLOCK):
         key = first + tl.arange(0, BLOCK)
         k, v = _keys_values(
             other, other_bias + model * OTHER, first_key, key, keys, KEYS_AT + start, width, column, OTHER, d
@@ -253,7 +252,7 @@ class _Attend(torch.autograd.Function):
             "scale": d**-0.5, "d": d, "HEAD": max(16, triton.next_power_of_2(d)),
             "PLACED": places is not None, "SLOPED": slopes is not None, "LOGGED": log_scaling,
             "PRECISION": "tf32x3" if own.dtype == torch.float32 else "ieee",
-            **_tile(max(longest), d), "num_stages": 1,
+            **_tile(max(longest), d, own.dtype), "num_stages": 1,
         }  # fmt: skip
         grid = models * len(streams), heads, triton.cdiv(longest[1], sizes["BLOCK"])
         _forward[grid](*given, out, logs, **sizes)
@@ -286,9 +285,13 @@ class _Attend(torch.autograd.Function):
         return *found, of_other, of_other_bias.sum(1, keepdim=True), *(None,) * 6
 
 
-def _tile(longest: int, d: int) -> dict[str, int]:
-    """How much a program works on at a time, and with how many threads."""
-    return {"BLOCK": BLOCK if longest > BLOCK // 2 else BLOCK // 2, "num_warps": 4 if d <= 64 else 8}
+def _tile(longest: int, d: int, dtype: torch.dtype) -> dict[str, int]:
+    """So many queries and keys a program works on at a time, and with so many warps: of float32, of which
+    products take more registers and memory than of half as many bits, fewer.
+    """
+    if dtype == torch.float32:
+        return {"BLOCK": 16, "num_warps": 1 if d <= 16 else 2}
+    return {"BLOCK": 64 if longest > 32 else 32, "num_warps": 4 if d <= 64 else 8}
 
 
 def attend(

@@ -13,6 +13,8 @@ from torch import Tensor
 from lengthwise.models.layers import fuses
 from lengthwise.models.mup import Role
 
+Shape = tuple[int, ...]
+
 MOST_PARAMETERS = 2**31
 """No model has more."""
 
@@ -20,6 +22,9 @@ MOST_PARAMETERS = 2**31
 class Stack:
     """``parameters[name]`` has shape (M, *role.shape) and is a view into ``values``, its gradient into
     ``gradients``; ``spread`` lays a number for each model and a role's rate along the same buffer.
+
+    ``smaller`` says, for each model, which of its parameters are smaller than that. They lie in the first
+    rows and columns; the rest is 0, and stays so if its gradient is 0.
     """
 
     def __init__(
@@ -29,9 +34,11 @@ class Stack:
         *,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
+        smaller: Sequence[Mapping[str, Shape]] | None = None,
     ) -> None:
         self.roles = dict(roles)
         self.size = len(generators)
+        self._smaller = smaller or [{}] * self.size
         each = sum(math.prod(role.shape) for role in roles.values())
         if each > MOST_PARAMETERS:
             raise ValueError(
@@ -43,15 +50,15 @@ class Stack:
         for name, block in self._blocks(self.values):
             role = self.roles[name]
             for model, generator in enumerate(generators):
-                start = torch.randn(role.shape, generator=generator, dtype=torch.float64)
-                block[model] = role.deviation * start
+                own = self._own(name, block, model)
+                start = torch.randn(own.shape, generator=generator, dtype=torch.float64)
+                own.copy_(role.deviation * start)
                 if role.diagonal:
-                    above = torch.ones(role.shape, device=block.device).triu(1).tril(1)
-                    block[model] += role.diagonal * above
+                    own += role.diagonal * torch.ones_like(own).triu(1).tril(1)
                 if role.constant:
-                    block[model] += role.constant
+                    own += role.constant
                 if role.rows is not None:
-                    block[model, role.rows :] = 0
+                    own[role.rows :] = 0
         self._name_parameters()
 
     def _name_parameters(self) -> None:
@@ -68,6 +75,14 @@ class Stack:
             end = start + self.size * math.prod(role.shape)
             yield name, buffer[start:end].view(self.size, *role.shape)
             start = end
+
+    def shape(self, name: str, model: int) -> Shape:
+        """That of one model's parameter, without padding."""
+        return self._smaller[model].get(name, self.roles[name].shape)
+
+    def _own(self, name: str, stacked: Tensor, model: int) -> Tensor:
+        """One model's part of a parameter, without padding."""
+        return stacked[(model, *map(slice, self.shape(name, model)))]
 
     def spread(
         self, rates: Sequence[float], factor: Callable[[Role], float] = lambda role: role.rate
@@ -122,24 +137,25 @@ class Stack:
             torch.cat([block[list(models)].flatten() for _, block in self._blocks(buffer)])
             for buffer in (self.values, *others)
         ]
-        self.size = len(models)
+        self.size, self._smaller = len(models), [self._smaller[model] for model in models]
         self.values, self.gradients = kept[0], torch.zeros_like(kept[0])
         self._name_parameters()
         return kept[1:]
 
     def weights(self, model: int) -> dict[str, Tensor]:
         """A copy of one model's parameters, on the CPU."""
-        return {name: stacked[model].detach().cpu().clone() for name, stacked in self.parameters.items()}
+        own = {name: self._own(name, stacked, model) for name, stacked in self.parameters.items()}
+        return {name: part.detach().cpu().clone() for name, part in own.items()}
 
     def load(self, model: int, weights: Mapping[str, Tensor]) -> None:
         """Put one model's parameters in its place; names and shapes must be the stack's."""
         if set(weights) != set(self.parameters):
             raise ValueError(f"weights named {sorted(weights)}, expected {sorted(self.parameters)}")
-        for name, stacked in self.parameters.items():
-            if weights[name].shape != stacked.shape[1:]:
+        for name in self.parameters:
+            if weights[name].shape != self.shape(name, model):
                 raise ValueError(
-                    f"{name}: shape {tuple(weights[name].shape)}, expected {tuple(stacked.shape[1:])}"
+                    f"{name}: shape {tuple(weights[name].shape)}, expected {self.shape(name, model)}"
                 )
         with torch.no_grad():
             for name, stacked in self.parameters.items():
-                stacked[model].copy_(weights[name])
+                self._own(name, stacked, model).copy_(weights[name])

@@ -89,8 +89,8 @@ class LanguageTask(PredictionTask):
 
     @property
     def form(self) -> Hashable:
-        """Languages with as many letters have the same form."""
-        return LanguageTask, self.classes
+        """That of every language: models have what they need for its letters."""
+        return LanguageTask
 
     @property
     def shortest(self) -> int:
@@ -132,36 +132,40 @@ class LanguageTask(PredictionTask):
     def examples(self, *noise: Tensor, high: int) -> Examples:
         """The words that this noise makes."""
         lengths, chances = noise
-        return _examples(self.automaton, *draw_words(self.automaton, lengths, chances), lengths)
+        sets = _sets(self.automaton, lengths.device)
+        return _examples(sets, *draw_words(self.automaton, lengths, chances), lengths)
 
     def examples_together(
         self, tasks: Sequence[PredictionTask], noises: Sequence[tuple[Tensor, ...]], high: int
     ) -> Examples:
         """All words are drawn from one automaton, letter by letter at once."""
         automata = [task.automaton for task in tasks if isinstance(task, LanguageTask)]
-        beside, starts = _beside(*dict.fromkeys(automata))
+        beside, starts, sets = _beside(*dict.fromkeys(automata), device=noises[0][0].device)
         lengths, chances = joined(noises)
         counts = torch.tensor([len(noise[0]) for noise in noises])
         first = torch.tensor([starts[automaton] for automaton in automata]).repeat_interleave(counts)
         words = draw_words(beside, lengths, chances, first.to(lengths.device))
-        return _examples(beside, *words, lengths)
+        return _examples(sets, *words, lengths)
 
     def examples_of(self, words: Int[Tensor, "B N"], sizes: Int[Tensor, "B"]) -> Examples:
         """The streams of the first ``sizes`` letters of some words, each the number of its letter. They need
         not be of the language: of a prefix that no word begins with, the set is empty.
         """
-        return _examples(self.automaton, words, states_along(self.automaton, words), sizes)
+        sets = _sets(self.automaton, sizes.device)
+        return _examples(sets, words, states_along(self.automaton, words), sizes)
 
 
 def _examples(
-    dfa: DFA, letters_BN: Int[Tensor, "B N"], states_BT: Int[Tensor, "B T"], sizes_B: Int[Tensor, "B"]
+    sets_QC: Bool[Tensor, "Q C"],
+    letters_BN: Int[Tensor, "B N"],
+    states_BT: Int[Tensor, "B T"],
+    sizes_B: Int[Tensor, "B"],
 ) -> Examples:
     place_T = torch.arange(states_BT.shape[1], device=sizes_B.device)
     unread_BT = place_T > sizes_B.unsqueeze(1)
     tokens_BT = pad(letters_BN + 1, (1, 0)).masked_fill_(unread_BT, 0)
     places_BT = place_T.expand_as(tokens_BT).masked_fill(unread_BT, 0)
-    target_BTC = _sets(dfa, sizes_B.device)[states_BT]
-    return Examples(tokens_BT, places_BT, ~unread_BT, target_BTC)
+    return Examples(tokens_BT, places_BT, ~unread_BT, sets_QC[states_BT])
 
 
 @lru_cache(maxsize=256)
@@ -169,16 +173,23 @@ def _compiled(expression: str, letters: str) -> DFA:
     return compile_regex(expression, letters or None)
 
 
-@lru_cache(maxsize=64)
-def _beside(*automata: DFA) -> tuple[DFA, dict[DFA, int]]:
-    """One automaton for all, and where each begins in it."""
-    found, starts = automata[0].beside(automata[1:])
-    return found, dict(zip(automata, starts, strict=True))
-
-
 @lru_cache(maxsize=256)
 def _sets(dfa: DFA, device: torch.device) -> Bool[Tensor, "states classes"]:
     return next_sets(dfa).to(device)
+
+
+@lru_cache(maxsize=64)
+def _beside(
+    *automata: DFA, device: torch.device
+) -> tuple[DFA, dict[DFA, int], Bool[Tensor, "states classes"]]:
+    """One automaton for all, where each begins in it, and the sets of each, in its own columns."""
+    found, starts = automata[0].beside(automata[1:])
+    sets = torch.zeros(len(found.states), len(found.alphabet) + 1, dtype=torch.bool)
+    first = 0
+    for own in map(next_sets, automata):
+        sets[first : first + len(own), : own.shape[1]] = own
+        first += len(own)
+    return found, dict(zip(automata, starts, strict=True)), sets.to(device)
 
 
 def define(

@@ -4,12 +4,13 @@ Axes: M model, K step, B stream, T position, A place, N any number of streams.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
+from torch.nn.functional import pad
 
 from lengthwise.models.decoder import DecoderEnsemble
 from lengthwise.models.positions import drawn_positions
@@ -59,16 +60,6 @@ class Group(NamedTuple):
         return slice(self.first, self.last)
 
 
-def spans(tasks: Sequence[PredictionTask]) -> list[tuple[PredictionTask, slice]]:
-    """The tasks of some models, each with those that have it one after the other."""
-    found, first = [], 0
-    for task, same in groupby(tasks):
-        last = first + len(list(same))
-        found.append((task, slice(first, last)))
-        first = last
-    return found
-
-
 def reading(*parts: Tensor) -> Reading:
     """The tensors of ``Reading.parts`` put together again."""
     tokens, places, scored, target, *more = parts
@@ -99,8 +90,12 @@ def chances(
 
 
 def read(ensemble: DecoderEnsemble, examples: Examples, *chances: Tensor) -> Reading:
-    """Examples with what else the models must be told of them; there is no axis of models."""
-    tokens, places, scored = examples.tokens, examples.places, examples.scored
+    """Examples with what else the models must be told of them; there is no axis of models. Sets have a column
+    for every class that a model of the ensemble has.
+    """
+    tokens, places, scored, target = examples.tokens, examples.places, examples.scored, examples.target
+    if target.dim() > places.dim():
+        target = pad(target, (0, ensemble.classes - target.shape[-1]))
     more: tuple[Tensor, ...] = ()
     if ensemble.counted:
         more = token_counts(tokens, places, ensemble.vocabulary, ensemble.stack.values.dtype)
@@ -111,7 +106,7 @@ def read(ensemble: DecoderEnsemble, examples: Examples, *chances: Tensor) -> Rea
             ensemble.model.positions, used, *chances, width=tokens.shape[1], span=ensemble.span
         )
         more = (drawn,)
-    return Reading(tokens, places, scored, examples.target, more)
+    return Reading(tokens, places, scored, target, more)
 
 
 class FreshData:

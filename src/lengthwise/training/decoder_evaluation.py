@@ -4,6 +4,7 @@ Axes: M model, B stream, T position, A place.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import torch
@@ -21,7 +22,6 @@ from lengthwise.training.decoder_data import (
     lengths,
     read,
     reading,
-    spans,
 )
 from lengthwise.training.pieces import logits_of
 from lengthwise.training.randomness import generator
@@ -73,7 +73,7 @@ def accuracy(
         weights = ensemble.weights()
     parts = [
         Part(task, number, models, batch, group)
-        for task, of in spans(tasks)
+        for task, of in _spans(tasks)
         for number, batch in enumerate(tests[task])
         for models in _models(ensemble, batch, of, workers.size)
         for group in _groups(ensemble, batch, models)
@@ -89,6 +89,16 @@ def accuracy(
     for part, counted in zip(parts, workers.map(right, parts), strict=True):
         found_MB[part.models, part.bin] += counted
     return found_MB.double().cpu() / torch.tensor(streams, dtype=torch.float64)
+
+
+def _spans(tasks: Sequence[PredictionTask]) -> list[tuple[PredictionTask, slice]]:
+    """The tasks of some models, each with those that have it one after the other."""
+    found, first = [], 0
+    for task, same in groupby(tasks):
+        last = first + len(list(same))
+        found.append((task, slice(first, last)))
+        first = last
+    return found
 
 
 def _right(ensemble: DecoderEnsemble, weights: dict[str, Tensor], part: Part) -> Tensor:

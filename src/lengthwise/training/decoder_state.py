@@ -60,7 +60,7 @@ class Record:
             found[self._name(ACCURACY)] = (measurements, bins), torch.float64
             found[self._name(LOSS)] = (measurements,), stack.values.dtype
         for name, stacked in stack.parameters.items() if left else ():
-            found[self._name(name)] = tuple(stacked.shape[1:]), stacked.dtype
+            found[self._name(name)] = stack.shape(name, self.index), stacked.dtype
         return found
 
     def load(self, tensors: Mapping[str, Tensor], steps: Sequence[int]) -> None:

@@ -59,18 +59,21 @@ def linear(step: int, steps: int) -> float:
 
 def start_decoders(
     model: DecoderModel,
-    task: PredictionTask,
+    task: PredictionTask | Sequence[PredictionTask],
     seeds: Sequence[int],
     longest: int,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> DecoderEnsemble:
-    """Decoders at their first weights, one a seed, for inputs of lengths up to ``longest``."""
+    """Decoders at their first weights, one a seed, for inputs of lengths up to ``longest``; all for one task,
+    or each for its own of several of one form.
+    """
+    tasks = [task] * len(seeds) if isinstance(task, PredictionTask) else task
     return DecoderEnsemble(
         model,
-        vocabulary=task.vocabulary,
-        classes=None if task.kind == "token" else task.classes,
-        longest=task.stream_length(longest),
+        vocabulary=[own.vocabulary for own in tasks],
+        classes=None if tasks[0].kind == "token" else [own.classes for own in tasks],
+        longest=tasks[0].stream_length(longest),
         generators=[generator(seed, "weights") for seed in seeds],
         device=device,
         dtype=dtype,
@@ -102,7 +105,7 @@ def train_decoders(
     check_trainings(model, trainings, tasks)
     first, seeds = trainings[0], [own.seed for own in trainings]
     longest = max(first.length, *evaluation.ends)
-    ensemble = start_decoders(model, tasks[0], seeds, longest, device, dtype)
+    ensemble = start_decoders(model, tasks, seeds, longest, device, dtype)
     rates = [own.learning_rate for own in trainings]
     adam = StackAdam(ensemble.stack, rates, BETAS, first.weight_decay, first.clip)
     data = FreshData(ensemble, tasks, length=first.length, batch=first.batch, seeds=seeds)
