@@ -286,11 +286,11 @@ class _Attend(torch.autograd.Function):
 
 
 def _tile(longest: int, d: int, dtype: torch.dtype) -> dict[str, int]:
-    """So many queries and keys a program works on at a time, and with so many warps: of float32, of which
-    products take more registers and memory than of half as many bits, fewer.
+    """So many queries and keys a program works on at a time, and with so many warps. Of float32 they are
+    fewer, since its products take more registers and memory.
     """
     if dtype == torch.float32:
-        return {"BLOCK": 16, "num_warps": 1 if d <= 16 else 2}
+        return {"BLOCK": 16, "num_warps": 2} if longest <= 64 else {"BLOCK": 32, "num_warps": 4}
     return {"BLOCK": 64 if longest > 32 else 32, "num_warps": 4 if d <= 64 else 8}
 
 
