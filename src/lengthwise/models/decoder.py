@@ -195,13 +195,15 @@ class DecoderEnsemble:
         return found
 
     def _of_lacking(self) -> Float[Tensor, "M 1 C"] | None:
-        """What is added to the logits, 0 for the classes that a model has; None if all have all."""
+        """What is added to the logits, 0 for the classes that a model has; None if all have all. It is made
+        anew when models have left, and not while a step is recorded, which takes the one that is there.
+        """
         if "readout" not in self.stack.roles:
             return None
         sizes = [self.stack.shape("readout", model)[0] for model in range(self.size)]
         if min(sizes) == self.classes:
             return None
-        if self._lacking is None or len(self._lacking) != self.size:  # else a graph may be recording
+        if self._lacking is None or len(self._lacking) != self.size:
             values = self.stack.values
             lacks = torch.arange(self.classes) >= torch.tensor(sizes).unsqueeze(1)
             self._lacking = lacks.unsqueeze(1).to(values.device, values.dtype) * NEVER

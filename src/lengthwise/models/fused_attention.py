@@ -310,10 +310,12 @@ def attend(
     ``sizes`` tells, of each group of like streams, how many there are, how many queries each has and how many
     keys: ``own`` and ``other`` have the rows of all of them, stream by stream.
     """
+    # Evaluation has sizes without end, and is never replayed.
+    streams = _streams if torch.is_grad_enabled() else _streams.__wrapped__
     return _Attend.apply(  # pyright: ignore[reportReturnType]
         *own,
         *((None, None) if other is None else other),
-        _streams(sizes, own[0].device),
+        streams(sizes, own[0].device),
         None if places is None else places.int(),
         slopes,
         (max(keys for _, _, keys in sizes), max(queries for _, queries, _ in sizes)),

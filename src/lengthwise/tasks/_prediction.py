@@ -79,8 +79,9 @@ class PredictionTask(ABC):
 
     @property
     def form(self) -> Hashable:
-        """What tasks have in common whose models may be trained as one ensemble: the same symbols, places and
-        lengths of streams, and the same way to score them. By default a task has a form of its own.
+        """What tasks have in common whose models may be trained as one ensemble: how long streams are, where
+        and how they are scored and, of kind "token", the symbols. By default a task has a form of its own; a
+        class whose tasks share one must make their examples together.
         """
         return self
 
@@ -135,7 +136,7 @@ class PredictionTask(ABC):
         self, tasks: Sequence["PredictionTask"], noises: Sequence[tuple[Tensor, ...]], high: int
     ) -> Examples:
         """The examples of several tasks of this task's form, each from its noise, one after the other."""
-        assert all(task == self for task in tasks)  # a class whose tasks share a form knows better
+        assert all(task == self for task in tasks)
         return self.examples(*joined(noises), high=high)
 
     def sample(self, batch: int, low: int, high: int, generator: torch.Generator) -> Examples:
